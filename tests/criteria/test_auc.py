@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from bayesieve.counts import CodedTable
 from bayesieve.criteria import AUC, _auc_kernels, _ladder_kernels
-from bayesieve.criteria._ladder_kernels import climb
+from bayesieve.criteria._ladder_kernels import build_ladder
 from bayesieve.search import SearchState, SubsetProblem
 from tests.criteria.coded_tables import log_joint
 
@@ -154,7 +154,7 @@ def test_pairs_of_a_feature_of_two_levels(spread: int) -> None:
         steps = rng.integers(-4, 5, (2, 2)) * unit
         if seed % 2:
             steps[1] = steps[0]  # tables of training rows: both classes are shifted alike
-        ladder = climb(scores, (0, n_negative), (n_negative, n), tolerance)
+        ladder = build_ladder(scores, (0, n_negative), (n_negative, n), tolerance)
         assert ladder.positives.size == n - n_negative
         n_grouped += ladder.positive_number.size > 0
         memory = np.empty(n + 2, dtype=np.int64)
@@ -166,5 +166,5 @@ def test_pairs_of_a_feature_of_two_levels(spread: int) -> None:
 
 def test_no_ladder_for_scores_too_close_to_keep_ties_in_one_bucket() -> None:
     scores = np.arange(3000, dtype=np.int64) * 11
-    assert climb(scores, (0, 2000), (2000, 3000), 5) is None
-    assert climb(scores * 10**6, (0, 2000), (2000, 3000), 5).scores.size > 0
+    assert build_ladder(scores, (0, 2000), (2000, 3000), 5) is None
+    assert build_ladder(scores * 10**6, (0, 2000), (2000, 3000), 5).scores.size > 0

@@ -165,7 +165,7 @@ def test_work_cut_into_parts_for_many_classes_is_the_same(monkeypatch: pytest.Mo
         *((scored_rows, "_PIECE", 7), (scored_rows, "_PRECOMPUTED_BYTES", -1)),
     ):
         monkeypatch.setattr(module_of, name, value)
-    assert len(list(scored_rows._short_parts(np.arange(5) * 50, 3))) == 4
+    assert len(list(scored_rows._divide_segments(np.arange(5) * 50, 3))) == 4
     parts = GreedySearch("forward-backward").run(problem_of(coded, criterion))
     left, right = whole.to_frame(), parts.to_frame()
     assert left.drop("seconds", "criterion").equals(right.drop("seconds", "criterion"))

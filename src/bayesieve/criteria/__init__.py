@@ -67,8 +67,8 @@ def make_criterion(
 ) -> Criterion:
     """Return a criterion for a table of ``n_features`` features and a target with labels ``classes``.
 
-    ``criterion`` is a name, ``"recall:LABEL"``, ``"precision:LABEL"``, the name of a scorer of scikit-learn, a
-    function, or a `Criterion`, which is copied.
+    ``criterion`` is a name such as ``"log_loss"``, ``"recall:LABEL"``, ``"precision:LABEL"``, the name of a scorer of
+    scikit-learn, a function ``(estimator, X, y)``, or a `Criterion`, which is copied.
 
     Raises
     ------
@@ -103,7 +103,10 @@ def make_criterion(
 
 
 def check_criterion(criterion: object, option: str = "criterion") -> None:
-    """Raise ValueError for objects that `make_criterion` never accepts; used before the classes are known."""
+    """Raise ValueError for objects that `make_criterion` never accepts; used before the classes are known.
+
+    The message names the ``option`` through which the user passed the criterion.
+    """
     if isinstance(criterion, Criterion) or (callable(criterion) and not isinstance(criterion, type)):
         return
     if isinstance(criterion, str):

@@ -78,14 +78,14 @@ class Scores(NamedTuple):
 
 
 class AreaMoves(NamedTuple):
-    """Candidates as arrays for the kernels.
+    """Candidate subsets as arrays for the kernels; each adds or drops one feature.
 
     Attributes
     ----------
-    features : position of the feature that is added or dropped, -1 for none
-    signs : 1 if the feature is added, -1 if it is dropped
-    steps, factors : tables of the log factors of the features in steps, and of the factors of the ratios
-    step_starts, factor_starts : first entry of each candidate in these tables
+    features : (n_candidates,) position of the feature that is added or dropped, -1 for none
+    signs : (n_candidates,) 1 if the feature is added, -1 if it is dropped
+    steps, factors : flat tables of the log factors of the features in steps, and of the factors of the ratios
+    step_starts, factor_starts : (n_candidates,) first entry of each candidate in these tables
     """
 
     features: np.ndarray
@@ -114,6 +114,7 @@ class Work(NamedTuple):
 
     @classmethod
     def of(cls, n_rows: int) -> Work:
+        """Allocate memory for up to ``n_rows`` rows, or cells of rows."""
         longs = np.empty((5, 2 * n_rows + 8), dtype=np.int64)
         shorter = (np.empty((n, 2 * n_rows + 8), dtype) for n, dtype in ((4, np.int32), (2, np.uint16)))
         return cls(longs, longs.view(np.float64), *shorter)
@@ -121,9 +122,10 @@ class Work(NamedTuple):
 
 @jit_inner
 def fill_levels(scan, feature, levels):
-    """Write the levels of a feature as 16-bit integers into ``levels``, and return the number of codes.
+    """Write the level of each row for a feature as 16-bit integers into ``levels`` (n_rows,), and return the number of
+    codes.
 
-    If ``feature`` is -1 (no move), all levels are 0.
+    ``scan`` holds the rows. If ``feature`` is -1 (no feature is added or dropped), all levels are 0.
     """
     if feature < 0:
         levels[:] = 0
@@ -141,7 +143,20 @@ def fill_levels(scan, feature, levels):
 
 @jit_inner
 def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, sign, wanted, keys, bits, odds):
-    """Write the keys of rows whose ratios exceed the range of doubles, computed from logarithms by log-sum-exp."""
+    """Write the keys of rows whose ratios exceed the range of doubles, computed from logarithms by log-sum-exp.
+
+    The key of a row is the odds of class ``wanted`` against the rest under a candidate, as an integer.
+
+    Parameters
+    ----------
+    is_wide : (n_rows,) mask of these rows.
+    logs : (n_others, n_rows) log ratios of each other class to the true one, in steps of ``unit`` nats.
+    offsets, classes : first row of each segment, and its class.
+    levels : (n_rows,) levels of the candidate's feature.
+    steps, n_codes, sign : log factors of the levels in steps, number of codes, and 1 (added) or -1 (dropped).
+    keys : (n_rows,) result.
+    bits, odds : scratch memory, two views of the same bytes as int64 and double.
+    """
     n_others = logs.shape[0]
     total = np.empty(n_others + 1, dtype=np.int64)
     for s in range(classes.size):
@@ -168,10 +183,19 @@ def _fill_wide(is_wide, logs, unit, offsets, classes, levels, steps, n_codes, si
 
 @jit_inner
 def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, offsets, levels, keys, bits, odds):
-    """Write the keys of rows, or of cells, under the subset of a candidate into ``keys``.
+    """Write the keys of rows, or of cells of equal rows, under the subset of a candidate into ``keys``.
 
-    ``ratios`` is None for two classes. ``bits`` and ``odds`` are views of the same memory, by which the bits of odds
-    are read.
+    A key is an integer in the order of the scores: the log odds of class 1 in steps for two classes, otherwise the bits
+    of the odds of class ``wanted`` against the rest.
+
+    Parameters
+    ----------
+    scan, moves, candidate : rows, candidates, and the position of the candidate.
+    n_codes : number of codes of its feature.
+    logs, ratios, is_wide : arrays of `Scores` for these rows or cells; ``ratios`` is None for two classes.
+    offsets, levels : first row of each segment, and (n_rows,) levels of the candidate's feature.
+    keys : (n_rows,) result.
+    bits, odds : scratch memory, two views of the same bytes as int64 and double.
     """
     steps = moves.steps[moves.step_starts[candidate] :]
     if ratios is None:  # scores plus the steps of the levels
@@ -226,8 +250,8 @@ def fill_keys(scan, moves, candidate, n_codes, wanted, logs, ratios, is_wide, of
 
 @jit_inner
 def bucket_range(keys, n, n_buckets):
-    """Return the lowest and highest of ``n`` keys, and by how many bits keys are shifted to give at most ``n_buckets``
-    buckets.
+    """Return the lowest and highest of the first ``n`` keys, and by how many bits keys are shifted to give at most
+    ``n_buckets`` buckets.
     """
     low = keys[0]
     high = keys[0]
@@ -242,7 +266,10 @@ def bucket_range(keys, n, n_buckets):
 
 @jit_inner
 def _slot(bucket, words):
-    """Return the number of marked buckets below ``bucket``, which is the number of its slot if it is marked."""
+    """Return the number of marked buckets below ``bucket``, which is the number of its slot if it is marked.
+
+    ``words`` is the bit map of marked buckets, see `_fill_slots`.
+    """
     place = np.int64(bucket)
     word = words[np.uint64(place >> 5)]
     return np.uint64((word >> 32) + count_bits(word & ((np.int64(1) << (place & 31)) - 1)))
@@ -250,14 +277,22 @@ def _slot(bucket, words):
 
 @jit_inner
 def _fill_slots(keys, buckets, offsets, positive, tolerance, words, places, slots, extras):
-    """Fill the bit map ``words`` and ``slots`` with the negative rows.
+    """Fill the bit map ``words`` and the table ``slots`` with the negative rows; return the number of rows in
+    ``extras``.
 
-    The key of a slot is that of its last row. Rows with another key are listed in ``extras``; their number is returned.
+    The key of a slot is that of its last row. Rows with another key are listed in ``extras``.
 
+    Parameters
+    ----------
+    keys, buckets : (n_rows,) keys of the rows, and their buckets.
+    offsets, positive : first row of each segment, and whether its rows are positive.
+    tolerance : largest difference of tied keys.
     words : the low half of a word has the bits of 32 buckets, the high half the number of marked buckets in earlier
-        words
+        words.
+    places : (n_rows,) scratch memory for the slot of each row.
     slots : two numbers for slot k. The high half of slots[2 k] is the number of rows in earlier slots, the low half
-        twice the number of rows with the slot's key, plus 1 if the slot has other keys. slots[2 k + 1] is the key
+        twice the number of rows with the slot's key, plus 1 if the slot has other keys. slots[2 k + 1] is the key.
+    extras : (n_rows,) result.
     """
     for s in range(positive.size):
         if not positive[s]:
@@ -304,8 +339,17 @@ def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
     """Store keys that differ from the key of their slot in linked lists of nodes (key, number of rows, next node),
     which begin at heads[slot].
 
-    Returns how many of the ``left`` allowed steps remain. If it is negative, lists are too long, and the caller sorts
+    Return how many of the ``left`` allowed steps remain. If it is negative, lists are too long, and the caller sorts
     instead.
+
+    Parameters
+    ----------
+    keys, buckets : (n_rows,) keys of the rows, and their buckets.
+    words : bit map of marked buckets, see `_fill_slots`.
+    extras : rows whose keys are stored.
+    tolerance : largest difference of tied keys.
+    heads, nodes : results.
+    left : number of steps along the lists that are allowed.
     """
     for x in range(extras.size):
         heads[_slot(buckets[np.uint64(extras[x])], words)] = -1
@@ -333,11 +377,16 @@ def _chain_extras(keys, buckets, words, extras, tolerance, heads, nodes, left):
 def slot_pairs(keys, offsets, positive, tolerance, words, slots, ints):
     """Count correctly ordered pairs of unweighted rows by slots.
 
-    Returns whether the method succeeded, and twice the number of pairs in which the positive row has the higher score,
-    plus the number of ties.
+    Return whether the method succeeded, and twice the number of pairs in which the positive row has the higher score,
+    plus the number of ties. The method fails if too many keys share buckets, or tied keys might be in different
+    buckets.
 
-    ``positive[s]`` says whether the rows of segment s are positive. The method fails if too many keys share buckets, or
-    tied keys might be in different buckets.
+    Parameters
+    ----------
+    keys : (n_rows,) keys in the order of the scores.
+    offsets, positive : first row of each segment, and whether its rows are positive.
+    tolerance : largest difference of tied keys.
+    words, slots, ints : scratch memory; ``ints`` has shape (4, n).
     """
     buckets, places, heads, unsure = ints[0], ints[1], ints[2], ints[3]
     n_negative = 0
@@ -397,6 +446,12 @@ def order_items(keys, weights, n, ordered, ordered_weights, count):
     """Sort keys in ascending order, stably, together with their weights.
 
     Keys are distributed to buckets and then sorted by insertion; if that takes too many steps, by merging.
+
+    Parameters
+    ----------
+    keys, weights : arrays of at least ``n`` numbers, of which the first ``n`` are sorted.
+    ordered, ordered_weights : results.
+    count : scratch memory for the numbers of keys in each bucket.
     """
     low, high, shift = bucket_range(keys, n, min(2 * n, count.size - 1) + 1)
     n_buckets = ((high - low) >> shift) + 1
@@ -449,10 +504,15 @@ def order_items(keys, weights, n, ordered, ordered_weights, count):
 def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_weights, count):
     """Count correctly ordered pairs of weighted rows or cells ("items") by sorting.
 
-    Returns twice the weight of the pairs in which the positive item has the higher score, plus the weight of ties.
+    Return twice the weight of the pairs in which the positive item has the higher score, plus the weight of ties.
+    Neighbouring keys that differ by at most ``tolerance`` are ties.
 
-    ``positive[s]`` says whether the items of segment s are positive. Neighbouring keys that differ by at most
-    ``tolerance`` are ties.
+    Parameters
+    ----------
+    keys, weights : (n_items,) keys in the order of the scores, which are overwritten, and weights of the items.
+    offsets, positive : first item of each segment, and whether its items are positive.
+    tolerance : largest difference of tied keys.
+    ordered, ordered_weights, count : scratch memory.
     """
     n = offsets[positive.size]
     if n == 0:
@@ -485,9 +545,18 @@ def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_w
 def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
     """Compute the weight of the pairs that each candidate orders correctly, for each class against the rest.
 
-    sums[c, t] is set for candidate c in ``chosen`` and class targets[t], if it is NaN. ``positive[t, s]`` says whether
-    the rows of segment s are of that class. If ``weights`` is None, pairs are counted by `slot_pairs`, and sums stay
-    NaN if it fails; otherwise by `sorted_pairs`.
+    sums[c, t] is set for candidate c in ``chosen`` and class targets[t], if it is NaN.
+
+    Parameters
+    ----------
+    scan, moves : scores of the rows, and the candidates.
+    chosen : positions of the candidates to evaluate.
+    targets : classes that are compared with the rest.
+    positive : (n_targets, n_segments) whether the rows of a segment are of that class.
+    weights : (n_rows,) row weights, for sorting by `sorted_pairs`; None to count by `slot_pairs`, after whose failures
+        sums stay NaN.
+    work : scratch memory.
+    sums : (n_candidates, n_targets) result.
     """
     n_rows = scan.group_of.size
     levels, keys, bits, odds = work.levels[0][:n_rows], work.longs[0][:n_rows], work.longs[1], work.doubles[1]
@@ -517,8 +586,13 @@ def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
 def group_rows(logs, offsets, slots, group_of, first_of):
     """Group rows with equal scores in the same segment, numbered as they first appear; return the number of groups.
 
-    ``slots``, filled with -1, is memory for a hash table. ``group_of`` receives the group of each row, and ``first_of``
-    the first row of each group.
+    Parameters
+    ----------
+    logs : (n_others, n_rows) scores or log ratios of the rows, in integer steps.
+    offsets : first row of each segment.
+    slots : memory for a hash table, filled with -1.
+    group_of : (n_rows,) result: the group of each row.
+    first_of : (n_rows,) result: the first row of each group.
     """
     n_others = logs.shape[0]
     mask = np.uint64(slots.size - 1)
@@ -552,7 +626,13 @@ def group_rows(logs, offsets, slots, group_of, first_of):
 
 @jit_inner
 def _of_cells(values, first_of, item_groups, n):
-    """Return the values of each cell, (n_others, n), from the first row of its group; None if ``values`` is None."""
+    """Return the values of each cell of rows with equal scores and levels, (n_others, n); None if ``values`` is None.
+
+    Parameters
+    ----------
+    values : (n_others, n_rows) values of the rows, equal within a group.
+    first_of, item_groups : first row of each group, and group of each of the ``n`` cells.
+    """
     if values is None:
         return None
     else:  # noqa: RET505 - compiled to one of both, by the type of the argument
@@ -565,7 +645,9 @@ def _of_cells(values, first_of, item_groups, n):
 
 @jit
 def cell_sums(scan, moves, chosen, targets, positive, work, sums):
-    """Compute `pair_sums` from cells of rows with equal scores and levels, so that fewer items are sorted."""
+    """Compute the weight of the pairs that each candidate orders correctly from cells of rows with equal scores and
+    levels, so that fewer items are sorted. Parameters are those of `pair_sums`.
+    """
     levels, item_levels = work.levels[0][: scan.group_of.size], work.levels[1]
     keys, bits, odds, ordered = work.longs[0], work.longs[1], work.doubles[1], work.longs[2]
     cells, item_weights = work.doubles[3], work.doubles[4]

@@ -10,14 +10,26 @@ from __future__ import annotations
 import numpy as np
 
 from bayesieve.compiling import jit, jit_sum
-from bayesieve.criteria._kernels import BLOCK, spread
+from bayesieve.criteria._kernels import BLOCK, look_up_factors
 
 TIE = 2e-12
 
 
 @jit
 def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Count the rows (or weight) of class j that candidate c misclassifies: sums[c, j]."""
+    """Add up the weight of the rows of class j that candidate c misclassifies: sums[c, j].
+
+    Parameters
+    ----------
+    ratios : (n_others, n_rows) P(other class) / P(true class) of each row under the current subset.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    classes, weights : (n_segments,) class of each segment, and (n_rows,) row weights; empty if all are 1.
+    columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
+    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
+        n_others + o) * n_codes[c] + level].
+    sums : (n_candidates, n_classes) result.
+    """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     worst = np.empty(BLOCK)
@@ -29,7 +41,7 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
                 code = codes[columns[c], begin : begin + n]
                 for other in range(n_others):
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
-                    spread(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
+                    look_up_factors(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
                     ratio = ratios[other, begin : begin + n]
                     # `scale` resolves ties in favour of the lower class.
                     scale = 1.0 / (1.0 - TIE) if other < true_class else 1.0 / (1.0 + TIE)
@@ -56,7 +68,20 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
 def chosen_sums(
     ratios, codes, offsets, classes, weights, label, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
-    """Count the rows (or weight) of class j != ``label`` that candidate c predicts as class ``label``: sums[c, j]."""
+    """Add up the weight of the rows of class j != ``label`` that candidate c predicts as class ``label``: sums[c, j].
+
+    Parameters
+    ----------
+    ratios : (n_others, n_rows) P(other class) / P(true class) of each row under the current subset.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    classes, weights : (n_segments,) class of each segment, and (n_rows,) row weights; empty if all are 1.
+    label : position of the predicted class.
+    columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
+    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
+        n_others + o) * n_codes[c] + level].
+    sums : (n_candidates, n_classes) result.
+    """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     mine = np.empty(BLOCK)
@@ -72,7 +97,7 @@ def chosen_sums(
                 rival[:n] = 1.0 - TIE if label < true_class else 1.0 + TIE
                 for other in range(n_others):
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
-                    spread(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
+                    look_up_factors(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
                     ratio = ratios[other, begin : begin + n]
                     other_class = other + int(other >= true_class)
                     if other_class == label:
@@ -96,7 +121,19 @@ def cost_sums(
 ):
     """Add up the costs if every row is given the label with the lowest expected cost under candidate c: sums[c].
 
-    ``costs[j, d]`` is the cost of label d for a row of class j. The lowest label wins a tie.
+    The lowest label wins a tie.
+
+    Parameters
+    ----------
+    ratios : (n_others, n_rows) P(other class) / P(true class) of each row under the current subset.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    classes, weights : (n_segments,) class of each segment, and (n_rows,) row weights; empty if all are 1.
+    costs : (n_classes, n_classes) cost of label d for a row of class j: costs[j, d].
+    columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
+    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
+        n_others + o) * n_codes[c] + level].
+    sums : (n_candidates,) result.
     """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
@@ -115,7 +152,7 @@ def cost_sums(
                 odds[:n] = 1.0
                 for other in range(n_others):
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
-                    spread(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
+                    look_up_factors(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
                     ratio = ratios[other, begin : begin + n]
                     product = products[other]
                     for i in range(n):
@@ -146,10 +183,20 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
     Benefits are differences to that of the first decision, whose sum is therefore 0. Of ties, the first decision is
     taken.
 
-    gains : (n_more + 1, n_classes, n_rows) benefit of each further decision less that of the first, for the row's class
-        and then for the other classes; the last entry of the first axis has the differences that may be due to rounding
-    gained : (n_more, n_rows) benefit of each further decision for the row's class, less that of the first decision,
-        times the weight of the row
+    Parameters
+    ----------
+    ratios : (n_others, n_rows) P(other class) / P(true class) of each row under the current subset.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    gains : (n_more + 1, n_classes, n_rows) benefit of each further decision minus that of the first, for the row's
+        class and then for the other classes; the last entry of the first axis has the differences that may be due to
+        rounding.
+    gained : (n_more, n_rows) benefit of each further decision for the row's class, minus that of the first decision,
+        times the weight of the row.
+    columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
+    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
+        n_others + o) * n_codes[c] + level].
+    sums : (n_candidates,) result.
     """
     n_others = ratios.shape[0]
     n_more = gained.shape[0]
@@ -175,7 +222,9 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
                 code = codes[columns[c], rows]
                 for other in range(n_others):
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
-                    spread(factors[other], code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
+                    look_up_factors(
+                        factors[other], code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c]
+                    )
                 if n_more == 1 and n_others == 1:
                     sums[c] += _sum_where(gained[0, rows], terms[0, 0], factors[0], least)
                     continue
@@ -199,7 +248,7 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
 
 @jit_sum
 def _sum_where(values, terms, factors, least):
-    """Return the sum of ``values[i]`` over all i for which ``terms[i] * factors[i]`` exceeds ``least[i]``."""
+    """Return the sum of ``values[i]`` over all rows i for which ``terms[i] * factors[i]`` exceeds ``least[i]``."""
     total = 0.0
     for i in range(values.size):
         total += values[i] if terms[i] * factors[i] > least[i] else 0.0

@@ -1,11 +1,11 @@
 """Compiled loops over rows that multiply class probabilities by the factors of features and add up losses for
 candidates.
 
-A candidate is the current subset with one feature added or dropped. ``ratios[o, i]`` is P(other class o) / P(true
+A *candidate* is the current subset with one feature added or dropped. ``ratios[o, i]`` is P(other class o) / P(true
 class) of row i under the current subset, so that P(true class) = 1 / (1 + sum_o ratios[o, i]) without an ``exp``.
-Adding or dropping a feature multiplies a ratio by a factor that depends only on the segment and the row's level:
-``table[start + (segment * others + o) * n_codes + level]``. All candidates are evaluated on one block of rows while it
-is in the first-level cache.
+Adding or dropping a feature multiplies a ratio by a factor that depends only on the *segment* (rows of one class and
+fold) and the row's *level* (interval or group of values): ``table[start + (segment * others + o) * n_codes + level]``.
+All candidates are evaluated on one block of rows while it is in the first-level cache.
 
 For many classes, ``joint[i, j]`` is the joint probability of row i and class j. The classes of a row are contiguous,
 and so are the factors of a level: loops over classes vectorise, and tables grow with the number of classes instead of
@@ -34,11 +34,18 @@ _NOTHING = -600.0  # nats: log probability of impossible classes, which no moves
 
 
 @jit_inner
-def spread(factor, code, level, low, high, kind):
+def look_up_factors(factor, code, level, low, high, kind):
     """Look up the factor of each row's code: factor[i] = level[code[i]].
 
     For few levels, comparisons are used, because they are vectorised; from five codes on, table look-ups are faster.
-    ``kind`` selects the method; ``low`` and ``high`` are the bounds of the codes of level 0 and 1 (see `ClassBlock`).
+
+    Parameters
+    ----------
+    factor : (n,) or longer, result.
+    code : (n,) codes of the rows.
+    level : (n_codes,) factor of each level.
+    low, high : bounds of the codes of levels 0 and 1, for a feature of two levels; see `ClassBlock`.
+    kind : method: 0 and 1 for two levels, 2 for up to four codes, otherwise more.
     """
     n = code.size
     last = level.size - 1
@@ -62,7 +69,20 @@ def spread(factor, code, level, low, high, kind):
 
 @jit_sum
 def sum_products(total, base, ratios, begin, code, segment, start, n_codes, table, low, high, kind, factor):
-    """Compute total[i] = base[i] + sum over other classes of ratio * factor; an empty ``base`` means 1 for all rows."""
+    """Compute total[i] = base[i] + sum over other classes of ratio * factor, the reciprocal of P(true class), for the
+    rows of a block under one candidate.
+
+    Parameters
+    ----------
+    total : (n,) or longer, result.
+    base, ratios : (n_rows,) first summand, empty for 1; and (n_others, n_rows) P(other class) / P(true class).
+    begin : position of the first row of the block in ``base`` and ``ratios``.
+    code : (n,) codes of the candidate's feature in these rows.
+    segment, start, n_codes, table : the factor of other class o is table[start + (segment * n_others + o) * n_codes +
+        level].
+    low, high, kind : how codes are mapped to levels, see `look_up_factors`.
+    factor : scratch memory for n numbers.
+    """
     n = code.size
     n_others = ratios.shape[0]
     if n_others == 0:
@@ -73,7 +93,7 @@ def sum_products(total, base, ratios, begin, code, segment, start, n_codes, tabl
         ratio = ratios[other, begin : begin + n]
         if other == 0 and base.size == 0:
             if kind < 3:
-                spread(total, code, level, low, high, kind)
+                look_up_factors(total, code, level, low, high, kind)
                 for i in range(n):
                     total[i] = 1.0 + ratio[i] * total[i]
             else:
@@ -84,7 +104,7 @@ def sum_products(total, base, ratios, begin, code, segment, start, n_codes, tabl
             for i in range(n):
                 total[i] = base[begin + i]
         if kind < 3:
-            spread(factor, code, level, low, high, kind)
+            look_up_factors(factor, code, level, low, high, kind)
             for i in range(n):
                 total[i] += ratio[i] * factor[i]
         else:
@@ -97,12 +117,25 @@ def log_loss_sums(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row,
     products, is_first, is_last, sums,
 ):  # fmt: skip
-    """Add up log losses of each candidate c: sums[c] += sum over rows of log(base + sum_o ratio * factor).
+    """Add up log losses of each candidate c: sums[c] += sum over rows of log(base + sum_o ratio * factor), in nats.
 
     The sum of logarithms is computed as the logarithm of a running product, whose exponent is moved to an integer
-    before it overflows. This takes one ``log`` per lane of a vector at the end instead of one per row. ``products``
-    (n_candidates, 2, n_lanes) carries products and exponents from block to block. With ``by_row``, a ``log`` is taken
-    for each row, for factors too large to multiply.
+    before it overflows. This takes one ``log`` per lane of a vector at the end instead of one per row.
+
+    Parameters
+    ----------
+    ratios, base : (n_others, n_rows) P(other class) / P(true class) of each row under the current subset, divided by a
+        scale of the row; and (n_rows,) 1 / scale, empty if all scales are 1.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    weights : (n_rows,) row weights; empty if all are 1.
+    columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
+    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
+        n_others + o) * n_codes[c] + level].
+    by_row : whether a ``log`` is taken for each row, for factors too large to multiply.
+    products : (n_candidates, 2, n_lanes) running products and their exponents, carried from block to block.
+    is_first, is_last : whether this is the first or last block of rows.
+    sums : (n_candidates,) result.
     """
     n_candidates = columns.size
     bits = products.view(np.int64)  # exponents are stored as integers
@@ -152,7 +185,17 @@ def log_loss_sums(
 
 @jit
 def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, table, highest):
-    """Multiply the ratios by the factors of one feature; return whether a ratio then exceeds ``highest``."""
+    """Multiply the ratios of all rows by the factors of one feature; return whether a ratio then exceeds ``highest``.
+
+    Parameters
+    ----------
+    ratios : (n_others, n_rows) P(other class) / P(true class), updated in place.
+    codes, offsets : (n_rows,) codes of the feature, and (n_segments + 1,) first row of each segment of rows of one
+        class.
+    low, high, kind : how codes are mapped to levels, see `look_up_factors`.
+    start, n_codes, table : the factor of other class o is table[start + (segment * n_others + o) * n_codes + level].
+    highest : limit on the ratios.
+    """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
     n_too_large = 0
@@ -162,7 +205,7 @@ def multiply_ratios(ratios, codes, offsets, low, high, kind, start, n_codes, tab
             code = codes[begin : begin + n]
             for other in range(n_others):
                 first = start + (segment * n_others + other) * n_codes
-                spread(factor, code, table[first : first + n_codes], low, high, kind)
+                look_up_factors(factor, code, table[first : first + n_codes], low, high, kind)
                 ratio = ratios[other, begin : begin + n]
                 for i in range(n):
                     ratio[i] *= factor[i]
@@ -177,6 +220,17 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes
 
     For subset s, the features ``members[ends[s - 1] : ends[s]]`` are added (sign 1) or dropped (sign -1). The log
     factors of a few rows at a time are looked up once for all subsets and stay in the cache.
+
+    Parameters
+    ----------
+    steps : (n_subsets, n_others, n_rows) log ratios of other class o to the true class, updated in place.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    signs : (n_features,) 1 for features that are added, -1 for features that are dropped.
+    columns, lows, highs, kinds, n_codes : (n_features,) where to find the level of each feature, see `ClassBlock`.
+    starts, table : log factors in steps; that of other class o is table[starts[f] + (segment * n_others + o) *
+        n_codes[f] + level].
+    ends, members : positions, among these features, of the features of each subset.
     """
     n_others = steps.shape[1]
     lines = np.empty((columns.size, _STEP_ROWS), dtype=np.int64)
@@ -214,12 +268,21 @@ def add_steps(steps, codes, offsets, signs, columns, lows, highs, kinds, n_codes
 
 @jit
 def classify(steps, offsets, right, wrong, margin, scanned, states):
-    """Find the rows whose loss no single move can change.
+    """Find the rows whose loss no single added or dropped feature can change.
 
-    states[i] is 1 if row i is certainly right, 2 if it is certainly wrong, and 0 if its loss can change.
+    states[i] is 1 if row i is certainly right, 2 if it is certainly wrong, and 0 if its loss can change. 4 is added to
+    the state of rows with state 0 or within ``margin`` steps of it. Return the number of these rows, and whether a row
+    with state 0 is not in the mask ``scanned``.
 
-    4 is added to the state of rows with state 0 or within ``margin`` steps of it. Returns the number of these rows, and
-    whether a row with state 0 is not in the mask ``scanned``.
+    Parameters
+    ----------
+    steps : (n_others, n_rows) log ratios of the other classes to the true class, in integer steps.
+    offsets : (n_segments + 1,) first row of each segment.
+    right, wrong : (n_segments,) log ratios, in steps, below which a row is certainly right and above which it is
+        certainly wrong.
+    margin : number of steps.
+    scanned : (n_rows,) mask of the rows that passes read so far.
+    states : (n_rows,) result.
     """
     near = 0
     lost = 0
@@ -241,14 +304,15 @@ def classify(steps, offsets, right, wrong, margin, scanned, states):
 
 
 @jit
-def walk_path(
+def log_losses_of_path(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row, highest, most,
     sums,
 ):  # fmt: skip
-    """Compute the log loss sums of subsets that grow by one feature after another: sums[c, 0], like `log_loss_sums`.
+    """Compute the log losses of subsets that grow by one feature after another: sums[c, 0], in nats, after feature c.
 
     The ratios are multiplied by the factors of up to ``most`` features; the loss of one more feature is computed
-    without multiplying. The walk ends early if a ratio exceeds ``highest``. Returns how many features were added.
+    without multiplying. The path ends early if a ratio exceeds ``highest``. Return how many features were added. All
+    other parameters are those of `log_loss_sums`, with a feature in place of a candidate.
     """
     products = np.empty((1, 2, LANES))
     for c in range(columns.size):
@@ -275,7 +339,7 @@ def _four(a, b, c, d):
 
 @jit_sum
 def _reciprocals(weights, total, n):
-    """Return the sum of 1 / total[i] over ``n`` rows, weighted if ``weights`` is not empty."""
+    """Return the sum of 1 / total[i] over ``n`` rows, each times weights[i] if ``weights`` (n,) is not empty."""
     result = 0.0
     if weights.size > 0:
         for i in range(n):
@@ -314,15 +378,22 @@ def _two_way(code, low, quarter, ratios, table, at, n_codes):
 
 @jit
 def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, table, sums):
-    """Compute `probability_sums` for candidate features of two levels, in fused loops that are fast for hundreds of
-    them.
+    """Sum the probability of the true class over the rows, sums[c], for each candidate feature of two levels.
 
-    Features have two levels and no unseen codes, there are up to three other classes, and at least FEWEST rows of equal
-    weight. Rows are padded to a multiple of FEWEST at the end of a segment; each padded row adds exactly 1, which the
-    caller subtracts.
+    The loops are fused and fast for hundreds of candidates. Features have two levels and no unseen codes, there are up
+    to three other classes, and at least FEWEST rows of equal weight. Rows are padded to a multiple of FEWEST at the end
+    of a segment; each padded row adds exactly 1, which the caller subtracts.
 
-    ratios, near : tuples with one array for each other class, so that loops are compiled for this number of classes;
-        the arrays of ``near`` are scratch memory for BLOCK rows.
+    Parameters
+    ----------
+    ratios, near : tuples with one array for each other class, so that loops are compiled for this number of classes:
+        P(other class) / P(true class) of each row, and scratch memory for BLOCK rows.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    columns, lows : (n_candidates,) row of ``codes`` with the candidate's feature, and highest code of its first level.
+    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
+        n_others + o) * n_codes[c] + level].
+    sums : (n_candidates,) result.
     """
     n_others = len(ratios)
     n_rows = codes.shape[1]
@@ -347,7 +418,19 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
 
 @jit
 def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Add up the probability of the true class for each candidate c: sums[c] += sum over rows of P(true class)."""
+    """Add up the probability of the true class for each candidate c: sums[c] += sum over rows of P(true class).
+
+    Parameters
+    ----------
+    ratios : (n_others, n_rows) P(other class) / P(true class) of each row under the current subset.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    weights : (n_rows,) row weights; empty if all are 1.
+    columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
+    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
+        n_others + o) * n_codes[c] + level].
+    sums : (n_candidates,) result.
+    """
     base = np.empty(0)
     factor = np.empty(BLOCK)
     total = np.empty(BLOCK)
@@ -368,6 +451,17 @@ def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kind
 def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
     """Add up squared errors for each candidate c: sums[c] += sum over rows and classes of (T - P)^2, with T = 1 for the
     true class and 0 for others.
+
+    Parameters
+    ----------
+    ratios : (n_others, n_rows) P(other class) / P(true class) of each row under the current subset.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    weights : (n_rows,) row weights; empty if all are 1.
+    columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
+    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
+        n_others + o) * n_codes[c] + level].
+    sums : (n_candidates,) result.
     """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
@@ -381,7 +475,7 @@ def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, ki
                 code = codes[columns[c], begin : begin + n]
                 for other in range(n_others):
                     first = starts[c] + (segment * n_others + other) * n_codes[c]
-                    spread(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
+                    look_up_factors(factor, code, table[first : first + n_codes[c]], lows[c], highs[c], kinds[c])
                     ratio = ratios[other, begin : begin + n]
                     if other == 0:
                         for i in range(n):
@@ -398,9 +492,9 @@ def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, ki
 
 @jit_sum
 def _squares(weights, odds, squares, n):
-    """Return the sum of squared errors of ``n`` rows, weighted if ``weights`` is not empty.
+    """Return the sum of squared errors of ``n`` rows, each times weights[i] if ``weights`` (n,) is not empty.
 
-    odds[i] is the sum of a row's ratios, squares[i] the sum of their squares.
+    odds[i] is the sum of a row's ratios P(other class) / P(true class), squares[i] the sum of their squares.
     """
     result = 0.0
     if weights.size > 0:
@@ -416,11 +510,13 @@ def _squares(weights, odds, squares, n):
 
 @jit_inner
 def _level(code, low, high, kind):
+    """Return the level of a code; ``low``, ``high`` and ``kind`` are those of `look_up_factors`."""
     return np.int64(code) if kind > THREE_WAY else np.int64(code > low) + np.int64(code >= high)
 
 
 @jit_sum
 def _dot(row, factor):
+    """Return the dot product of a row's class probabilities and the factors of a level."""
     total = 0.0
     for j in range(row.size):
         total += row[j] * factor[j]
@@ -442,6 +538,16 @@ def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, star
     """Add up log(sum over classes of joint * factor) over the rows for each candidate c: sums[c].
 
     A few sums are multiplied before the logarithm is taken, because logarithms take most of the time.
+
+    Parameters
+    ----------
+    joint : (n_rows, n_classes) joint probabilities of row and class under the current subset, each row scaled.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    weights : (n_rows,) row weights; empty if all are 1.
+    columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
+    starts, table : row starts[c] + level of ``table`` (n, n_classes) holds the factors of a level.
+    sums : (n_candidates,) result.
     """
     for segment in range(offsets.size - 1):
         for begin in range(offsets[segment], offsets[segment + 1], _JOINT_ROWS):
@@ -464,9 +570,19 @@ def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, star
 
 @jit
 def multiply_joint(joint, codes, offsets, weights, column, low, high, kind, start, table, lead):
-    """Multiply the joint probabilities by the factors of one feature.
+    """Multiply the joint probabilities of all rows by the factors of one feature.
 
-    Rows whose sum is out of a safe range are divided by the sum; the logarithms of the divisors are added to lead[0].
+    Rows whose sum is out of a safe range are divided by the sum; the logarithms of the divisors, times the row weights,
+    are added to lead[0].
+
+    Parameters
+    ----------
+    joint : (n_rows, n_classes) joint probabilities of row and class, updated in place.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment.
+    weights : (n_rows,) row weights; empty if all are 1.
+    column, low, high, kind : where to find the level of the feature, see `ClassBlock`.
+    start, table : row start + level of ``table`` (n, n_classes) holds the factors of a level.
+    lead : (1,) sum over rows of the logarithm of the row's scale.
     """
     code = codes[column]
     for i in range(offsets[0], offsets[-1]):
@@ -482,7 +598,18 @@ def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, k
     """Compute joint[i] = exp(prior + log probabilities of the row's levels) for the features of the subset, scaled to a
     largest entry of 1 in each row.
 
-    The logarithm of the largest entry less that of the true class is added to lead[0].
+    The logarithm of the largest entry minus that of the true class, times the row weight, is added to lead[0].
+
+    Parameters
+    ----------
+    joint : (n_rows, n_classes) result.
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    classes, weights : (n_segments,) class of each segment, and (n_rows,) row weights; empty if all are 1.
+    columns, lows, highs, kinds : (n_features,) where to find the level of each feature of the subset, see `ClassBlock`.
+    starts, logs : row starts[f] + level of ``logs`` (n, n_classes) holds log P(level | class).
+    priors : (n_segments, n_classes) log prior of each class, relative to the true class.
+    lead : (1,) result.
     """
     n_classes = joint.shape[1]
     for segment in range(offsets.size - 1):
@@ -503,7 +630,17 @@ def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, k
 
 @jit
 def sum_true_logs(codes, offsets, weights, classes, columns, lows, highs, kinds, starts, logs, sums):
-    """Add up log P(level | true class) over the rows for each feature f: sums[f]."""
+    """Add up log P(level | true class), times the row weight, over the rows for each feature f: sums[f].
+
+    Parameters
+    ----------
+    codes, offsets : (n_columns, n_rows) unsigned codes of the rows, and (n_segments + 1,) first row of each segment of
+        rows of one class.
+    classes, weights : (n_segments,) class of each segment, and (n_rows,) row weights; empty if all are 1.
+    columns, lows, highs, kinds : (n_features,) where to find the level of each feature, see `ClassBlock`.
+    starts, logs : row starts[f] + level of ``logs`` (n, n_classes) holds log P(level | class).
+    sums : (n_features,) result.
+    """
     for f in range(columns.size):
         code = codes[columns[f]]
         for segment in range(offsets.size - 1):

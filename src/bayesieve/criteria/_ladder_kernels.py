@@ -57,10 +57,10 @@ class Ladder(NamedTuple):
 
 @jit
 def list_rows(scores, begin, end):
-    """Sort the rows ``begin`` to ``end`` - 1 by score.
+    """Sort the rows ``begin`` to ``end`` - 1 by their scores, (n_rows,) integers.
 
-    Returns the sorted scores, the rows, the distinct scores with padding, and the position of each row's score among
-    them.
+    Return the n sorted scores, the positions of the rows in this order, the distinct scores followed by PADDING numbers
+    beyond all scores, and the position of each sorted row's score among the distinct ones.
     """
     n = end - begin
     rows, ordered_rows, ordered = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
@@ -82,12 +82,11 @@ def list_rows(scores, begin, end):
 
 
 def bucket_width(scores: np.ndarray, tolerance: int) -> tuple[int, int]:
-    """Return (shift, low) such that tied scores are in the same of the buckets that begin at ``low`` and are 2^shift
+    """Return (shift, low) such that tied scores are in the same bucket, where buckets begin at ``low`` and are 2^shift
     steps wide.
 
-    The first bucket is empty.
-
-    The shift is -1 if there are no such buckets.
+    The first bucket is empty. The shift is -1 if there are no such buckets. ``scores`` are distinct and ascending;
+    ``tolerance`` is the largest difference of tied scores, in steps.
     """
     shift = 0
     lowest, highest = int(scores[0]), int(scores[-1])
@@ -105,8 +104,14 @@ def bucket_width(scores: np.ndarray, tolerance: int) -> tuple[int, int]:
 def place_scores(scores, shift, low, ordered, tolerance, words, first, last):
     """Fill the bit map ``words`` of the distinct ``scores``, with a running count in the high half of each word.
 
-    ``first`` receives twice the number of scores below each of the ``ordered`` scores, and ``last`` of those not above
-    it.
+    Parameters
+    ----------
+    scores : distinct scores in ascending order, followed by PADDING numbers beyond all scores.
+    shift, low : the bucket of a score is (score - low) >> shift.
+    ordered : (n,) scores of the other class in ascending order.
+    tolerance : largest difference of tied scores.
+    words : bit map to fill, initially zeros.
+    first, last : results: twice the number of scores below each of the ``ordered`` scores, and of those not above it.
     """
     for k in range(scores.size - PADDING):
         bucket = (scores[k] - low) >> shift
@@ -132,11 +137,17 @@ def place_scores(scores, shift, low, ordered, tolerance, words, first, last):
         last[i] = 2 * above
 
 
-def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, int], tolerance: int) -> Ladder | None:
-    """Return the `Ladder` of a negative and a positive segment, each given by its first row and its end; None if
-    impossible.
+def build_ladder(
+    scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, int], tolerance: int
+) -> Ladder | None:
+    """Return the sorted rows of a negative and a positive segment; None if there are no negatives, or if scores are too
+    close for all ties to share a bucket.
 
-    It is impossible without negatives, or if scores are too close for all ties to share a bucket.
+    Parameters
+    ----------
+    scores : (n_rows,) integer scores of the rows.
+    negative, positive : first row and end of each segment.
+    tolerance : largest difference of tied scores.
     """
     if negative[0] == negative[1]:
         return None
@@ -162,8 +173,15 @@ def climb(scores: np.ndarray, negative: tuple[int, int], positive: tuple[int, in
 
 @jit_inner
 def _sum_prefixes(codes, bound, negatives, number, pairs):
-    """Count the negatives among the first k distinct scores into pairs[k]: level 1 in the high half, level 0 in the low
-    half.
+    """Count the negatives among the first k distinct scores into pairs[k], separately for both levels of a feature:
+    level 1 in the high half, level 0 in the low half.
+
+    Parameters
+    ----------
+    codes, bound : (n_rows,) codes of the feature, and the highest code of level 0.
+    negatives, number : negative rows in ascending order of scores, and the position of each row's score among the
+        distinct ones.
+    pairs : (n_scores + 1,) result.
     """
     steps = np.array([1, 1 << 32])  # a look-up avoids a branch, which would be unpredictable
     total = 0
@@ -175,12 +193,17 @@ def _sum_prefixes(codes, bound, negatives, number, pairs):
 
 @jit_inner
 def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tolerance, pairs):
-    """Return twice the number of pairs in which the positive row has the higher score, plus the number of ties.
+    """Return twice the number of pairs in which the positive row has the higher score, plus the number of ties, after
+    adding or dropping a feature of two levels.
 
-    Codes above ``bound`` are level 1.
-
-    ``negative_steps`` and ``positive_steps`` are the shifts of the scores by level in each class, to be multiplied by
-    ``sign``.
+    Parameters
+    ----------
+    ladder : rows of both classes, sorted by the score under the current subset.
+    codes, bound : (n_rows,) codes of the feature, and the highest code of its first level.
+    negative_steps, positive_steps : (2,) shifts of the scores of each class by level, to be multiplied by ``sign``.
+    sign : 1 if the feature is added, -1 if it is dropped.
+    tolerance : largest difference of tied scores.
+    pairs : scratch memory.
     """
     positive_pairs = pairs[ladder.negatives.size + 1 :]
     _sum_prefixes(codes, bound, ladder.negatives, ladder.number, pairs)
@@ -206,8 +229,12 @@ def binary_pairs(ladder, codes, bound, negative_steps, positive_steps, sign, tol
 def _sum_prefixes_at(prefixes, twice, levels, counts, other):
     """Return the number of pairs of a positive row and a negative row of the counted level with a lower score.
 
-    For each entry of positive rows, ``twice`` is twice the number of negative scores below it, ``levels`` its level,
-    and ``counts`` the number of its rows.
+    Parameters
+    ----------
+    prefixes : numbers of negatives of level 0 and of level 1 among the first k distinct scores, from `_sum_prefixes`.
+    twice, levels, counts : for each entry of positive rows, twice the number of negative scores below it, its level,
+        and the number of its rows.
+    other : 1 to count negatives of the other level, 0 for the same level.
     """
     total = 0
     for i in range(twice.size):
@@ -217,8 +244,18 @@ def _sum_prefixes_at(prefixes, twice, levels, counts, other):
 
 @jit_inner
 def _compare(scores, different, levels, counts, places, move_0, difference, tolerance, prefixes, other, unsure):
-    """Correct the counts of the rows in ``unsure``, which share a bucket with negatives, by comparing scores one by
-    one.
+    """Return by how much the counts of the entries in ``unsure``, which share a bucket with negatives, must be
+    corrected, after comparing scores one by one.
+
+    Parameters
+    ----------
+    scores, levels, counts : scores, levels and numbers of rows of the entries of positive rows.
+    different : distinct scores of the negatives, followed by PADDING numbers beyond all scores.
+    places : twice a lower bound of the number of negative scores below each entry.
+    move_0, difference : shift of the scores of level 0, and by how much that of level 1 is larger.
+    tolerance : largest difference of tied scores.
+    prefixes, other : as in `_sum_prefixes_at`.
+    unsure : positions of the entries to correct.
     """
     twice = 0
     for u in range(unsure.size):
@@ -247,11 +284,18 @@ def _shifted_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, ro
     """Return twice the number of correctly ordered pairs of a positive and a negative row of different levels, plus
     ties.
 
-    With ``other`` = 0, pairs of rows of the same level are counted instead.
+    Rows that share a bucket with a negative row, so that the bit map does not give their order, are listed and
+    compared. The loops are separate, because a loop that reads words and writes to other arrays is not vectorised.
 
-    With ``adds_same``, pairs of the same level are added, whose order is that under the current subset. Rows that share
-    a bucket with a negative row, so that the bit map does not give their order, are listed and compared. The loops are
-    separate, because a loop that reads words and writes to other arrays is not vectorised.
+    Parameters
+    ----------
+    ladder : rows of both classes, sorted by the score under the current subset.
+    codes, bound : (n_rows,) codes of the feature, and the highest code of level 0.
+    move_0, move_1 : shifts of the scores of positive rows of level 0 and 1 relative to those of the compared negatives.
+    tolerance : largest difference of tied scores.
+    prefixes, rows_up_to : numbers of negatives, and of positives, of each level among the first k distinct scores.
+    other : 1 for pairs of different levels; 0 to count pairs of the same level instead.
+    adds_same : whether pairs of the same level, whose order is that under the current subset, are added.
     """
     difference, start = move_1 - move_0, move_0 - tolerance - ladder.low
     last_bucket = np.int64(ladder.words.size * 32 - 1)
@@ -312,7 +356,13 @@ def ladder_sums(scan, moves, chosen, ladder, lists, sums):
     """Compute sums[c, 0], the number of pairs that candidate c in ``chosen`` orders correctly; features have two
     levels.
 
-    ``ladder`` has the sorted rows of the two segments in ``lists``.
+    Parameters
+    ----------
+    scan, moves : scores of the rows, and the candidates.
+    chosen : positions of the candidates to evaluate.
+    ladder : sorted rows of both classes.
+    lists : segments of its negative and positive rows.
+    sums : (n_candidates, 1) result.
     """
     n_negative, n_positive = ladder.negatives.size, ladder.positives.size
     pairs = np.empty(n_negative + n_positive + 2, dtype=np.int64)

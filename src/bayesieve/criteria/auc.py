@@ -60,14 +60,18 @@ class AUC(Criterion):
     additive = False
 
     def start(
-        self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False
+        self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
     ) -> RowScores:
-        return RowScores(block, tables, priors)  # no rows are skipped: all of them are ranked
+        """Return the scores of the rows under the empty subset; parameters are those of `Criterion.start`. No rows are
+        skipped.
+        """
+        return RowScores(block, tables, prior_ratios)  # no rows are skipped: all of them are ranked
 
     def sums(self, rows: RowScores, moves: AreaMoves) -> np.ndarray:
-        """Return the weight of the pairs of a positive and a negative row that are ranked correctly after each move.
+        """Return the weight of the pairs of a positive and a negative row that each candidate ranks correctly.
 
-        The shape is (n_moves, 1) for two classes, otherwise (n_moves, n_classes), for each class against the rest.
+        The shape is (n_candidates, 1) for two classes, otherwise (n_candidates, n_classes), for each class against the
+        rest. ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
         """
         block, n_classes = rows.block, rows.tables.n_classes
         totals = block.class_totals(n_classes)
@@ -81,6 +85,11 @@ class AUC(Criterion):
         return sums
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return the area under the ROC curve of each candidate, (n_candidates,).
+
+        ``sums`` are the results of `sums`; ``n_selected`` (n_candidates,) the numbers of selected features;
+        ``class_totals`` (n_classes,) the rows (or weight) by class.
+        """
         totals = np.asarray(class_totals, dtype=float)
         rest = _others(totals)
         usable = np.flatnonzero(totals * rest > 0.0)  # the weights of a class may be too small to multiply
@@ -97,9 +106,16 @@ class AUC(Criterion):
 
 def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """Return the weight of correctly ordered pairs, (n_candidates, n_targets), each from the fastest kernel that does
-    not fail. For ``targets`` and ``positive``, see `pair_sums`.
+    not fail.
 
     Every method has a separate kernel, so that methods that are never used are never compiled.
+
+    Parameters
+    ----------
+    rows : scores of the rows under the current subset.
+    moves : candidates.
+    targets : (n_targets,) classes that are compared with the rest.
+    positive : (n_targets, n_segments) whether the rows of a segment are of that class.
     """
     from bayesieve.criteria._auc_kernels import Work, cell_sums, pair_sums
     from bayesieve.criteria._ladder_kernels import ladder_sums
@@ -150,11 +166,13 @@ class RowScores(LogRatios):
         return scores
 
     def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray] | None:
-        """Return the sorted rows for candidates of two levels, and the positions of their two segments.
+        """Return the sorted rows for candidates of two levels, and the positions of their two segments, negatives
+        first.
 
-        Returns None if there are no such candidates, or if sorting is not worthwhile.
+        ``features`` (n_candidates,) are the features of the candidates, -1 for none. Return None if no candidate has
+        two levels, or if sorting is not worthwhile.
         """
-        from bayesieve.criteria._ladder_kernels import climb
+        from bayesieve.criteria._ladder_kernels import build_ladder
 
         block, scan = self.block, self.scan()
         sizes = np.diff(block.offsets)
@@ -174,13 +192,16 @@ class RowScores(LogRatios):
         ladder = self._ladder
         if ladder is None or ladder[0] is not scan:
             negative, positive = (tuple(block.offsets[segment : segment + 2]) for segment in lists)
-            ladder = self._ladder = scan, climb(scan.logs[0], negative, positive, scan.tolerance)
+            ladder = self._ladder = scan, build_ladder(scan.logs[0], negative, positive, scan.tolerance)
         return None if ladder[1] is None else (ladder[1], lists)
 
     def _prepare(self) -> Scores:
+        """Compute the arrays of `scan` from the log ratios: scores, ratios for several classes, and groups of rows with
+        equal scores.
+        """
         from bayesieve.criteria._auc_kernels import Scores, group_rows
 
-        block, logs = self.block, self.settle()
+        block, logs = self.block, self.updated_steps()
         if self.n_others == 1:
             logs = logs * np.repeat(np.where(block.classes == 1, -1, 1), np.diff(block.offsets))
         n_rows = block.n_rows
@@ -196,10 +217,10 @@ class RowScores(LogRatios):
         return Scores(*arrays, logs, ratios, is_wide, *groups, self.tables.log_unit, tolerance)
 
     def _ratios(self, steps: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, int]:
-        """Return the ratios of the rows, a mask of the rows with ratios beyond the range of doubles, and the tolerance
-        of ties.
+        """Return the ratios (n_others, n_rows) of the other classes to the true class, a mask (1, n_rows) of the rows
+        with ratios beyond the range of doubles, and the largest difference of tied scores.
 
-        For two classes, the first two are None. ``steps`` are the log ratios.
+        For two classes, the first two are None. ``steps`` (n_others, n_rows) are the log ratios in integer steps.
         """
         from bayesieve.criteria._auc_kernels import SPARE_BITS
 
@@ -218,7 +239,9 @@ class RowScores(LogRatios):
         return ratios, is_wide if is_wide.any() else is_wide[:0], int(np.ceil(error * 2.0 ** (53 - SPARE_BITS))) + 2
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> AreaMoves:
-        """Return candidates as arrays for the kernels; ``adding`` is a mask of the features that are added, not
+        """Return candidates as arrays for the kernels.
+
+        ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
         dropped.
         """
         from bayesieve.criteria._auc_kernels import AreaMoves
@@ -231,7 +254,7 @@ class RowScores(LogRatios):
         return AreaMoves(features, np.where(adding, 1, -1), steps, starts, factors, factor_starts)
 
     def no_move(self) -> AreaMoves:
-        """Return the single candidate that does not change the subset."""
+        """Return the current subset as a single candidate, in the format of `moves`."""
         from bayesieve.criteria._auc_kernels import AreaMoves
 
         size = self.block.n_segments * max(self.n_others, 1)

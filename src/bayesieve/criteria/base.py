@@ -1,7 +1,9 @@
 """Base class of criteria, the state of rows under the current subset, and the log losses.
 
-Class probabilities are stored as ratios P(other class) / P(true class). Adding or dropping a feature multiplies the
-ratios by factors from tables. A criterion is computed for all candidate subsets in one pass over the rows.
+Class probabilities are stored as ratios P(other class) / P(true class). A *move* adds a feature to the current subset
+or drops one; it multiplies the ratios by factors from tables. A *candidate* is the current subset after one move. A
+criterion is computed for all candidates in one pass over the rows. Rows are stored in *segments* of one class (and
+fold), and read in *blocks*. A *level* is an interval or group of values of a feature.
 """
 
 from __future__ import annotations
@@ -86,31 +88,37 @@ class Criterion(ABC):
         return cls()
 
     def saturation(self, n_classes: int) -> Saturation | None:
-        """Return the condition under which no single move can change the contribution of a row to the criterion.
+        """Return the condition under which no single added or dropped feature can change the contribution of a row to
+        the criterion.
 
-        Passes skip such rows.
-
-        If it is None, no row is skipped.
+        Passes skip such rows. If it is None, no row is skipped.
         """
         return None
 
     def check(self, classes: Any) -> None:  # noqa: B027  # most criteria take any classes
-        """Raise ValueError if the criterion does not support these class labels."""
+        """Raise ValueError if the criterion does not support these class labels, shape (n_classes,) in sorted order."""
 
-    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
-        """Return the state of a block of rows under the empty subset.
+    def start(
+        self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
+    ) -> Any:
+        """Return the state of the rows under the empty subset, which the criterion's other methods read.
 
-        ``priors`` are the ratios under the empty subset. With ``leave_out``, passes may skip rows that satisfy the
-        condition returned by `saturation`.
+        Parameters
+        ----------
+        block : coded rows, sorted by class.
+        tables : factors by which the levels of features change the ratios P(other class) / P(true class).
+        prior_ratios : (n_segments, n_classes - 1) these ratios under the empty subset.
+        leave_out : whether passes may skip rows that satisfy the condition returned by `saturation`.
         """
         saturation = self.saturation(tables.n_classes) if leave_out else None
-        return RowRatios(block, tables, priors, exact=self.exact, saturation=saturation)
+        return RowRatios(block, tables, prior_ratios, exact=self.exact, saturation=saturation)
 
     @abstractmethod
     def sums(self, rows: Any, moves: Any) -> np.ndarray:
-        """Return sums over the rows for each move, shape (n_moves, n_sums).
+        """Return sums over the rows for each candidate subset, shape (n_candidates, n_sums).
 
-        ``moves`` are returned by ``rows.moves()`` or ``rows.no_move()``.
+        ``rows`` is the state of the rows, from `start`; ``moves`` are the candidates, from ``rows.moves()``, or the
+        current subset, from ``rows.no_move()``.
         """
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
@@ -128,12 +136,19 @@ class RunningCriterion:
 
     Costs are values of the criterion, times -1 if higher values are better.
 
+    Parameters
+    ----------
+    rows : rows on which the criterion is measured.
+    criterion : the criterion.
+    leave_out : whether passes may skip rows that no single move can change.
+    n_jobs : number of threads.
+
     Attributes
     ----------
     sign : float
-        1 if lower values of the criterion are better, otherwise -1.
+    1 if lower values of the criterion are better, otherwise -1.
     move, reset : functions
-        ``move(features, adding)`` adds features to the current subset or drops them; ``reset()`` makes it empty.
+    ``move(features, adding)`` adds features to the current subset or drops them; ``reset()`` makes it empty.
     """
 
     def __init__(self, rows: ScoredRows, criterion: Criterion, leave_out: bool, n_jobs: int | None) -> None:
@@ -143,7 +158,7 @@ class RunningCriterion:
         self._move_work = rows.block.n_rows * (rows.tables.n_classes - 1)
         leaves = leave_out and criterion.saturation(rows.tables.n_classes) is not None
         options: dict[str, Any] = {"leave_out": True} if leaves else {}  # user-defined criteria may not have the option
-        self._state: Any = criterion.start(rows.block, rows.tables, rows.priors, **options)
+        self._state: Any = criterion.start(rows.block, rows.tables, rows.prior_ratios, **options)
         self.move, self.reset = self._state.multiply, self._state.reset
 
     def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
@@ -152,14 +167,14 @@ class RunningCriterion:
         """
         # Compute each subset from exact log ratios, so that results do not depend on the order of the subsets.
         state, criterion = self._state, self._criterion
-        sums = np.array([criterion.sums(state, state.no_move())[0] for _ in state.walk(subsets)])
+        sums = np.array([criterion.sums(state, state.no_move())[0] for _ in state.iterate(subsets)])
         return self.sign * criterion.values(sums, subsets.sum(axis=1), self._rows.class_totals)
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the costs of the subsets that differ from the current one by one of ``features``, shape (n_features,).
+        """Return the costs of the subsets that differ from the current one by one feature, shape (n_features,).
 
-        ``adding`` is a mask of the features that are added, not dropped; ``sizes`` are the sizes of the resulting
-        subsets.
+        ``features`` (n_features,) are the positions of these features; ``adding`` is a mask of those that are added,
+        not dropped; ``sizes`` are the numbers of features in the resulting subsets.
         """
         state, criterion, n = self._state, self._criterion, features.size
         very_many = self._rows.tables.n_classes > VERY_MANY_CLASSES
@@ -177,8 +192,9 @@ class RunningCriterion:
         return self.sign * criterion.values(sums, sizes, self._rows.class_totals)
 
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Add features one after another; return the cost after each addition, (n_features,). ``sizes`` are the numbers
-        of selected features after each addition.
+        """Add features to the current subset one after another; return the cost after each addition, (n_features,).
+
+        ``features`` are their positions, ``sizes`` (n_features,) the numbers of selected features after each addition.
         """
         sums = self._criterion.path_sums(self._state, features)  # type: ignore[attr-defined]
         return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
@@ -203,21 +219,26 @@ class RunningCriterion:
 class LogRatios:
     """State of a block of rows under the current subset: log ratios of the other classes to the true one.
 
-    Log ratios are integer multiples (steps) of ``tables.log_unit``, so that moves are exact, and adding and dropping a
-    feature cancel after any number of moves. ``priors`` (n_segments, n_classes - 1) are the ratios under the empty
-    subset.
+    Log ratios are integer multiples (steps) of ``tables.log_unit``, so that sums are exact, and adding and dropping a
+    feature cancel after any number of moves.
+
+    Parameters
+    ----------
+    block : coded rows, sorted by class.
+    tables : log factors by which the levels of features change the ratios.
+    prior_ratios : (n_segments, n_classes - 1) ratios P(other class) / P(true class) under the empty subset.
     """
 
-    def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
+    def __init__(self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray) -> None:
         self.block, self.tables = block, tables
         self.n_others = tables.n_classes - 1
         self.n_selected = 0
         self._steps = block.engine.array((self.n_others, block.n_rows), np.int64)
         with np.errstate(divide="ignore"):
-            logs = np.log(priors)
+            logs = np.log(prior_ratios)
         # A class with prior 0 stays impossible, however large the contributions of features to it are.
         never = 2.0 * tables.log_reach
-        logs = np.where(priors > 0.0, logs + np.where(priors > IMPOSSIBLE * 1e-20, never, 0.0), -never)
+        logs = np.where(prior_ratios > 0.0, logs + np.where(prior_ratios > IMPOSSIBLE * 1e-20, never, 0.0), -never)
         self._empty = np.rint(logs / tables.log_unit).astype(np.int64)
         self._start: np.ndarray | None = self._empty  # steps of the segments, for rows that do not have them yet
         self._pending: list[tuple[int, bool]] = []
@@ -228,20 +249,24 @@ class LogRatios:
         self._start, self.n_selected, self._scan = self._empty, 0, None
         self._pending.clear()
 
-    def forget(self) -> None:
+    def free_memory(self) -> None:
         """Delete arrays that can be recomputed from the log ratios, to free memory."""
         self._scan = None
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        """Add features to the subset (``adding`` True) or drop them; the log ratios are updated before the next
+        """Add features to the current subset (``adding`` True) or drop them; the log ratios are updated before the next
         pass.
+
+        ``features`` are positions of features; ``adding`` has one entry for each of them.
         """
         self._pending += zip(features, adding, strict=True)
         self.n_selected += 2 * sum(adding) - len(adding)
         self._scan = None
 
-    def settle(self) -> np.ndarray:
-        """Apply pending moves, and return the log ratios in steps, shape (n_classes - 1, n_rows)."""
+    def updated_steps(self) -> np.ndarray:
+        """Return the log ratios of the current subset, in integer steps, shape (n_classes - 1, n_rows), after applying
+        the features that were added or dropped since the last call.
+        """
         if self._start is not None:
             self._fill(self._steps, self._start)
             self._start = None
@@ -252,8 +277,8 @@ class LogRatios:
         self._pending.clear()
         return self._steps
 
-    def walk(self, subsets: np.ndarray) -> Iterator[None]:
-        """Make each subset of a mask (n_subsets, n_features) the current one in turn, and yield.
+    def iterate(self, subsets: np.ndarray) -> Iterator[None]:
+        """Make each subset of a mask (n_subsets, n_features) the current one in turn, and yield after each.
 
         If memory allows, the log ratios of many subsets are computed in one pass.
         """
@@ -276,9 +301,10 @@ class LogRatios:
                 yield
 
     def _steps_of(self, subsets: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """Return the log ratios under each subset, in steps, shape (n_subsets, n_classes - 1, n_rows).
+        """Return the log ratios under each subset of a mask (n_subsets, n_features), in integer steps, shape
+        (n_subsets, n_classes - 1, n_rows).
 
-        ``start`` are those of the segments under the empty subset, (n_segments, n_classes - 1).
+        ``start`` (n_segments, n_classes - 1) are the log ratios of the segments under the empty subset, in steps.
         """
         steps = np.empty((len(subsets), self.n_others, self.block.n_rows), dtype=np.int64)
         for of_subset in steps:
@@ -290,7 +316,9 @@ class LogRatios:
         return steps
 
     def _fill(self, array: np.ndarray, of_segments: np.ndarray) -> None:
-        """Set each row of an array (n_classes - 1, n_rows) to the value of its segment, (n_segments, n_classes - 1)."""
+        """Set each row of ``array`` (n_classes - 1, n_rows) to the value of its segment in ``of_segments`` (n_segments,
+        n_classes - 1).
+        """
         for bounds in self.block.blocks(8 * self.n_others):
             for values, (begin, end) in zip(of_segments, pairwise(bounds.tolist()), strict=True):
                 array[:, begin:end] = values[:, None]
@@ -298,8 +326,15 @@ class LogRatios:
     def _add(
         self, steps: np.ndarray, features: np.ndarray, adding: np.ndarray, ends: np.ndarray, members: np.ndarray
     ) -> None:
-        """Add the log factors of features to the log ratios of each subset to which they are added, and subtract
-        dropped ones. For the parameters, see `add_steps`.
+        """Add the log factors of features to the log ratios of the subsets to which they are added, and subtract
+        dropped ones.
+
+        Parameters
+        ----------
+        steps : (n_subsets, n_classes - 1, n_rows) log ratios in integer steps, updated in place.
+        features, adding : (n_features,) positions of features, and mask of those that are added.
+        ends, members : positions among ``features`` of the features of each subset: members[ends[s - 1] : ends[s]] for
+            subset s.
         """
         from bayesieve.criteria._kernels import add_steps
 
@@ -326,7 +361,7 @@ class Saturation:
 
 @dataclass(frozen=True)
 class RatioScan:
-    """Rows that a move may change, and their ratios, as input of the kernels.
+    """Rows whose losses an added or dropped feature may change, and their ratios, as input of the kernels.
 
     Ratios that are too large to multiply are divided by a scale of the row, which sums of log losses take into account.
     For other criteria, such ratios are only reduced to a safe size, because the probability of the true class is
@@ -335,7 +370,7 @@ class RatioScan:
     Attributes
     ----------
     block : the rows
-    ratios : (n_classes - 1, n_rows) P(other) / P(true), divided by the row's scale
+    ratios : (n_classes - 1, n_rows) P(other class) / P(true class), divided by the row's scale
     base : (n_rows,) 1 divided by the row's scale; empty if all scales are 1
     log_scale : sum over rows of the logarithm of the scale (times the weight)
     wrong : (n_segments,) rows (or weight) that were skipped as certainly wrong
@@ -348,15 +383,25 @@ class RatioScan:
     wrong: np.ndarray
 
     def blocks(self, moves: tuple[Any, ...]) -> Iterable[np.ndarray]:
-        """Return the offsets of the segments in each block of rows, for kernels that add up sums block by block."""
+        """Return the offsets (n_segments + 1,) of the segments in each block of rows, for kernels that add up sums
+        block by block.
+
+        ``moves`` are the candidates, as from `RowRatios.moves`; the more there are, the smaller are the blocks.
+        """
         n_others, n_moves = len(self.ratios), moves[0].size
         if self.block.is_whole and n_others < VERY_MANY_CLASSES:
             return (self.block.offsets,)
         return self.block.blocks(8 * n_others + n_moves * self.block.codes.itemsize, n_others, n_moves)
 
     def add(self, kernel: Callable[..., None], moves: tuple[Any, ...], sums: np.ndarray, *facts: Any) -> np.ndarray:
-        """Run a kernel on all blocks; it adds its sums for each move to ``sums``. ``facts`` are further arguments of
-        the kernel.
+        """Run a kernel on all blocks of rows; it adds its results for each candidate to ``sums``, which is returned.
+
+        Parameters
+        ----------
+        kernel : compiled function of ratios, codes, offsets of the segments, ``facts``, ``moves`` and ``sums``.
+        moves : candidates, as from `RowRatios.moves`.
+        sums : array (n_candidates, ...) to add to.
+        facts : further arguments of the kernel.
         """
         for bounds in self.blocks(moves):
             kernel(self.ratios, self.block.codes, bounds, *facts, *moves, sums)
@@ -370,15 +415,20 @@ class RatioScan:
 class RowRatios(LogRatios):
     """State of a block of rows under the current subset, for criteria that need class probabilities.
 
-    Ratios are multiplied at each move. They are recomputed from exact log ratios before rounding errors or ratios out
-    of range could matter. With ``saturation``, passes skip rows that no single move can change, as long as this holds.
+    Ratios are multiplied by factors when a feature is added or dropped. They are recomputed from exact log ratios
+    before rounding errors or ratios out of range could matter. Parameters are those of `LogRatios`, and:
+
+    Parameters
+    ----------
+    exact : whether probabilities of the true class below 1e-17 must be exact, as for the log loss.
+    saturation : condition under which passes skip a row, because no single move can change its loss; None to skip none.
     """
 
     def __init__(
         self,
         block: ClassBlock,
         tables: RatioTables,
-        priors: np.ndarray,
+        prior_ratios: np.ndarray,
         *,
         exact: bool = False,
         saturation: Saturation | None = None,
@@ -404,11 +454,14 @@ class RowRatios(LogRatios):
         self._scanned_rows: np.ndarray | None = None
         self._scanned_block = block
         self._no_move: tuple[Any, ...] | None = None
-        super().__init__(block, tables, priors)
+        super().__init__(block, tables, prior_ratios)
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
-        """Return the kernel arguments that describe candidates; ``adding`` is a mask of the features that are added,
-        not dropped.
+        """Return candidates as arguments for the kernels: columns, lows, highs, kinds, starts and n_codes, each
+        (n_candidates,), and a flat table of factors.
+
+        ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
+        dropped.
         """
         table, starts = self.tables.gather(features, adding)
         block = self.block
@@ -416,7 +469,7 @@ class RowRatios(LogRatios):
         return *places, starts, block.n_codes[features], table
 
     def no_move(self) -> tuple[Any, ...]:
-        """Return the kernel arguments of the move that changes nothing."""
+        """Return the current subset as a single candidate, in the format of `moves`."""
         if self._no_move is None:
             dtype = self.block.codes.dtype
             first, code = np.zeros(1, dtype=np.int64), np.full(1, np.iinfo(dtype).max, dtype=dtype)
@@ -425,7 +478,10 @@ class RowRatios(LogRatios):
         return self._no_move
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        """Add features to the subset (``adding`` True) or drop them."""
+        """Add features to the current subset (``adding`` True) or drop them.
+
+        ``features`` are positions of features; ``adding`` has one entry for each of them.
+        """
         scan = self._scan
         super().multiply(features, adding)  # postpone the scan until all moves are applied
         if scan is None or self._saturation is not None or len(features) >= MANY_MOVES:
@@ -447,11 +503,13 @@ class RowRatios(LogRatios):
         self._scan = scan
 
     def path(self, features: np.ndarray, by_row: bool) -> np.ndarray:
-        """Add features one after another; return the sum of log losses after each addition, shape (n_features, 1).
+        """Add features one after another; return the sum of log losses after each addition, shape (n_features, 1), in
+        nats.
 
-        With ``by_row``, a logarithm is taken for each row, for factors too large to multiply.
+        ``features`` (n_features,) are their positions. With ``by_row``, a logarithm is taken for each row, for factors
+        too large to multiply.
         """
-        from bayesieve.criteria._kernels import walk_path
+        from bayesieve.criteria._kernels import log_losses_of_path
 
         sums = np.zeros((features.size, 1))
         at = 0
@@ -459,7 +517,7 @@ class RowRatios(LogRatios):
             scan, block = self.scan(), self._scanned_block
             most = self._max_moves - self._n_multiplied
             batch = features[at : at + most + 1]
-            done = walk_path(
+            done = log_losses_of_path(
                 *(scan.ratios, scan.base, block.codes, block.offsets, block.weights),
                 *self.moves(batch, np.ones(batch.size, dtype=bool)),
                 *(by_row, np.exp(self._highest), most, sums[at : at + batch.size]),
@@ -471,7 +529,7 @@ class RowRatios(LogRatios):
         return sums
 
     def scan(self) -> RatioScan:
-        """Return the rows that a move may change, and their ratios."""
+        """Return the rows that a move may change, and their ratios under the current subset."""
         if self._scan is None:
             start, unit = self._start, self.tables.log_unit
             is_empty = self._saturation is None and not self._pending and start is not None
@@ -482,12 +540,17 @@ class RowRatios(LogRatios):
                 self._n_multiplied, self._clipped = 0, False
                 self._scan = RatioScan(self.block, ratios, np.zeros(0), 0.0, np.zeros(self.block.n_segments))
             else:
-                self.settle()
-                self._scan = self._scale(self._leave_out())
+                self.updated_steps()
+                self._scan = self._scale(self._choose_rows())
         scan: RatioScan = self._scan
         return scan
 
     def _scale(self, wrong: np.ndarray) -> RatioScan:
+        """Compute the ratios of the rows that passes read from their log ratios, with a scale for each row that needs
+        one.
+
+        ``wrong`` (n_segments,) is the number (or weight) of skipped rows, which the result stores.
+        """
         block = self._scanned_block
         ratios = self._ratios[: self.n_others * block.n_rows].reshape(self.n_others, block.n_rows)
         base = np.zeros(0)
@@ -517,9 +580,9 @@ class RowRatios(LogRatios):
                 logs[low] = 0.0
         return RatioScan(block, ratios, base, float(np.concatenate(scales).sum()) if scales else 0.0, wrong)
 
-    def _leave_out(self) -> np.ndarray:
-        """Choose the rows that passes read; return the number (or weight) of rows skipped as certainly wrong, by
-        segment.
+    def _choose_rows(self) -> np.ndarray:
+        """Choose the rows that passes read; return the number (or weight) of rows skipped as certainly wrong,
+        (n_segments,).
         """
         block = self.block
         if self._saturation is None:
@@ -562,21 +625,31 @@ class LogLoss(Criterion):
     exact = True
 
     def saturation(self, n_classes: int) -> Saturation:
+        """Return the log odds of the true class from which a row has no loss after any single added or dropped
+        feature.
+        """
         return Saturation(right=SURE)
 
-    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+    def start(
+        self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
+    ) -> Any:
         # With many classes, one factor per level and class is faster than one per pair of classes. It is exact unless a
         # class is practically impossible.
-        is_safe = tables.largest_log_factor <= _MAX_MULTIPLIED and not np.any(priors > IMPOSSIBLE * 1e-20)
+        """Return the state of the rows under the empty subset: joint probabilities for many classes, otherwise ratios.
+
+        The parameters are those of `Criterion.start`.
+        """
+        is_safe = tables.largest_log_factor <= _MAX_MULTIPLIED and not np.any(prior_ratios > IMPOSSIBLE * 1e-20)
         if not leave_out and tables.by_class is not None and is_safe:
-            return RowJoints(block, tables, priors)
+            return RowJoints(block, tables, prior_ratios)
         saturation = Saturation(right=SURE) if leave_out else None
-        return RowRatios(block, tables, priors, exact=True, saturation=saturation)
+        return RowRatios(block, tables, prior_ratios, exact=True, saturation=saturation)
 
     def path_sums(self, rows: RowRatios | RowJoints, features: np.ndarray) -> np.ndarray:
-        """Return the sums of log losses of subsets that grow by one feature after another, (n_features, 1).
+        """Return the sums of log losses of subsets that grow by one feature after another, (n_features, 1), in nats.
 
-        The last subset becomes the current one.
+        ``rows`` is the state of the rows, ``features`` (n_features,) the positions of the features. The last subset
+        becomes the current one.
         """
         if isinstance(rows, RowRatios) and rows.block.is_whole:
             return rows.path(features, rows.tables.largest_log_factor > _MAX_MULTIPLIED)
@@ -584,10 +657,14 @@ class LogLoss(Criterion):
         for at, feature in enumerate(features.tolist()):
             sums[at] = self.sums(rows, rows.moves(features[at : at + 1], np.array([True])))
             rows.multiply([feature], [True])
-        rows.forget()  # probabilities are invalid after a path
+        rows.free_memory()  # probabilities are invalid after a path
         return sums
 
     def sums(self, rows: RowRatios | RowJoints, moves: tuple[Any, ...]) -> np.ndarray:
+        """Return the sum of log losses over the rows for each candidate, (n_candidates, 1), in nats.
+
+        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        """
         from bayesieve.criteria._kernels import LANES, log_loss_sums
 
         if isinstance(rows, RowJoints):
@@ -629,6 +706,7 @@ class MAPCost(LogLoss):
 
     @classmethod
     def by_default(cls, n_features: int) -> MAPCost:
+        """Return the criterion for a table of ``n_features`` features."""
         return cls(n_features)
 
     def prior(self, n_selected: np.ndarray | int) -> np.ndarray | float:
@@ -638,19 +716,27 @@ class MAPCost(LogLoss):
         return self._prior[n_selected]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return the cost of each candidate, (n_candidates,), in nats: the sum of log losses, the only column of
+        ``sums``, plus the description length of the subset.
+        """
         return sums[:, 0] + self._prior[n_selected]
 
 
 class RowJoints:
     """State of a block of rows under the current subset, for log losses of many classes.
 
-    A move adds or drops one feature. Like `RowRatios`, but with the joint probabilities P(row, class) of all classes
-    instead of their ratios to that of the true class. Tables have one factor per level and class, instead of one per
-    level and pair of classes, and the classes of a row are contiguous in memory.
-    ``priors`` (n_segments, n_classes - 1) are the ratios of other classes to the true one under the empty subset.
+    It holds the joint probabilities P(row, class) of all classes. Unlike the ratios of `RowRatios`, they need tables
+    with one factor per level and class, instead of one per level and pair of classes, and the classes of a row are
+    contiguous in memory.
+
+    Parameters
+    ----------
+    block : coded rows, sorted by class.
+    tables : log probabilities of the levels by class.
+    prior_ratios : (n_segments, n_classes - 1) ratios P(other class) / P(true class) under the empty subset.
     """
 
-    def __init__(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray) -> None:
+    def __init__(self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray) -> None:
         assert tables.by_class is not None
         self.block, self.tables, self._logs = block, tables, tables.by_class
         n_classes = self._logs.shape[1]
@@ -662,10 +748,10 @@ class RowJoints:
         self._joint = block.engine.array((block.n_rows, n_classes), np.float64)
         self._true_sums = self._sum_true_logs()
         with np.errstate(divide="ignore"):
-            logs = np.log(priors)
+            logs = np.log(prior_ratios)
         true_classes = block.classes
-        self._priors = np.zeros((true_classes.size, priors.shape[1] + 1))
-        others = np.arange(priors.shape[1]) + (np.arange(priors.shape[1]) >= true_classes[:, None])
+        self._priors = np.zeros((true_classes.size, prior_ratios.shape[1] + 1))
+        others = np.arange(prior_ratios.shape[1]) + (np.arange(prior_ratios.shape[1]) >= true_classes[:, None])
         np.put_along_axis(self._priors, others, logs, axis=1)
         self.reset()
 
@@ -674,17 +760,20 @@ class RowJoints:
         self._selected = np.zeros(self.block.n_features, dtype=bool)
         self._left = 0
 
-    def forget(self) -> None:
-        """Delete the joint probabilities, to free memory; they are recomputed from logarithms when needed."""
+    def free_memory(self) -> None:
+        """Discard the joint probabilities; they are recomputed from logarithms when needed."""
         self._left = 0
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
-        """Add features to the subset (``adding`` True) or drop them."""
+        """Add features to the current subset (``adding`` True) or drop them.
+
+        ``features`` are positions of features; ``adding`` has one entry for each of them.
+        """
         from bayesieve.criteria._kernels import multiply_joint
 
         self._selected[list(features)] = adding
         if len(features) >= MANY_MOVES:
-            self.forget()
+            self.free_memory()
         for feature, add in zip(features, adding, strict=True):
             if self._left == 0:
                 return
@@ -696,10 +785,10 @@ class RowJoints:
                 multiply_joint(*rows, bounds, self.block.weights, *place, self._factors, self._lead)
             self._lead[0] -= true_sums[0]
 
-    def walk(self, subsets: np.ndarray) -> Iterator[None]:
-        """Make each subset of a mask (n_subsets, n_features) the current one in turn, and yield."""
+    def iterate(self, subsets: np.ndarray) -> Iterator[None]:
+        """Make each subset of a mask (n_subsets, n_features) the current one in turn, and yield after each."""
         for self._selected in subsets.astype(bool):
-            self.forget()
+            self.free_memory()
             yield
 
     def scan(self) -> RowJoints:
@@ -709,8 +798,9 @@ class RowJoints:
         return self
 
     def sums(self, moves: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Return the sum over rows of the log loss, in nats, that the subset would have after each of the ``moves``,
-        shape (n_moves, 1); they come from `moves` or `no_move`.
+        """Return the sum of log losses over the rows for each candidate, shape (n_candidates, 1), in nats.
+
+        ``moves`` are the candidates, from `moves` or `no_move`.
         """
         from bayesieve.criteria._kernels import joint_sums
 
@@ -722,15 +812,18 @@ class RowJoints:
         return (sums + self._lead - true_sums)[:, None]
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the kernel arguments of each candidate, and the sum of log P(level | true class) over rows that it
-        adds.
+        """Return candidates as arguments for the kernels, and for each the sum of log P(level | true class) that it
+        adds over the rows, (n_candidates,).
+
+        ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
+        dropped.
         """
         *places, starts = self._added(features)
         true_sums = np.where(adding, 1.0, -1.0) * self._true_sums[features]
         return *places, starts + np.where(adding, 0, self._starts[-1]), true_sums
 
     def no_move(self) -> tuple[np.ndarray, ...]:
-        """Return the kernel arguments of the move that changes nothing."""
+        """Return the current subset as a single candidate, in the format of `moves`."""
         highest = np.iinfo(self.block.codes.dtype).max
         nothing = np.full(1, highest, dtype=self.block.codes.dtype)
         last = np.array([len(self._factors) - 2])  # for level 0, and 1 of the highest code
@@ -759,9 +852,15 @@ class RowJoints:
         return sums
 
     def _added(self, features: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return where kernels find the levels and factors of the given features: columns, lows, highs, kinds and
+        starts, each (n_features,).
+        """
         block = self.block
         places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
         return *places, self._starts[features]
 
     def _blocks(self, n_features: int) -> Iterable[np.ndarray]:
+        """Return the offsets (n_segments + 1,) of the segments in each block of rows, small enough for ``n_features``
+        candidates.
+        """
         return self.block.blocks(8 * self._joint.shape[1] + n_features * self.block.codes.itemsize)

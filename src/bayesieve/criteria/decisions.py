@@ -23,15 +23,26 @@ class Error(Criterion):
     best = 0.0
 
     def saturation(self, n_classes: int) -> Saturation:
+        """Return the log odds from which a row is certainly right, or certainly wrong, after any single added or
+        dropped feature.
+        """
         return Saturation(right=_SURE, wrong=_SURE)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
+        """Return the number (or weight) of misclassified rows of each class for each candidate, (n_candidates,
+        n_classes).
+
+        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        """
         from bayesieve.criteria._decision_kernels import wrong_sums
 
         scan, sums = rows.scan(), np.zeros((moves[0].size, rows.n_others + 1))
         return scan.add(wrong_sums, moves, sums, scan.block.classes, scan.block.weights) + scan.wrong_by_class()
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return the error rate of each candidate, (n_candidates,), from the misclassified rows by class, ``sums``, and
+        the rows (or weight) by class, ``class_totals``.
+        """
         return sums.sum(axis=1) / class_totals.sum()
 
 
@@ -42,6 +53,7 @@ class _Complement(Criterion):
     best = 1.0
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return 1 minus the criterion of each candidate, (n_candidates,); see `Criterion.values`."""
         return 1.0 - super().values(sums, n_selected, class_totals)
 
 
@@ -61,6 +73,9 @@ class BalancedError(Error):
     title = "balanced error rate"
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return the mean error rate of the classes for each candidate, (n_candidates,), from the misclassified rows by
+        class, ``sums``, and the rows (or weight) by class, ``class_totals``.
+        """
         present = class_totals > 0
         return (sums[:, present] / class_totals[present]).mean(axis=1)
 
@@ -73,7 +88,7 @@ class BalancedAccuracy(_Complement, BalancedError):
 
 
 class _OneClass(Error):
-    """Base class of criteria of one class, given by its label."""
+    """Base class of criteria of one class, given by its label in the target."""
 
     lower_is_better = False
     needs_options = True
@@ -83,6 +98,9 @@ class _OneClass(Error):
         self._code = -1
 
     def check(self, classes: Any) -> None:
+        """Store the position of the class among ``classes``, the labels in sorted order; raise ValueError if it is
+        missing.
+        """
         codes = np.flatnonzero(np.asarray(classes) == self.label)
         if codes.size != 1:
             raise ValueError(
@@ -106,6 +124,9 @@ class Recall(_OneClass):
     name = "recall"
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return the recall of the class for each candidate, (n_candidates,), from the misclassified rows by class,
+        ``sums``, and the rows (or weight) by class, ``class_totals``; NaN if the class has no rows.
+        """
         if class_totals[self._code] == 0.0:  # the rows lack the class
             return np.full(len(sums), np.nan)
         return 1.0 - sums[:, self._code] / class_totals[self._code]
@@ -123,9 +144,17 @@ class Precision(_OneClass):
 
     def saturation(self, n_classes: int) -> Saturation:
         # With more than two classes, a move may change one wrong decision into another one.
+        """Return the log odds from which a row is certainly right after any single added or dropped feature; for two
+        classes, also those from which it is certainly wrong.
+        """
         return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
+        """Return for each candidate, (n_candidates, n_classes), the rows (or weight) of each other class that are
+        predicted as the class; in the column of the class itself, its misclassified rows.
+
+        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        """
         from bayesieve.criteria._decision_kernels import chosen_sums
 
         sums, scan = super().sums(rows, moves), rows.scan()
@@ -137,6 +166,9 @@ class Precision(_OneClass):
         return chosen
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return the precision for the class of each candidate, (n_candidates,), from the results of `sums` and the
+        rows (or weight) by class, ``class_totals``.
+        """
         total = class_totals[self._code]
         right = total - sums[:, self._code]
         right[right < 1e-12 * total] = 0.0  # the difference of equal sums of weights
@@ -161,6 +193,9 @@ class ExpectedCost(Criterion):
         self.costs = costs
 
     def check(self, classes: Any) -> None:
+        """Raise ValueError unless ``costs`` is a finite matrix with one row and one column for each of the
+        ``classes``.
+        """
         costs = np.asarray(self.costs, dtype=float)
         n_classes = len(classes)
         finite = bool(np.all(np.isfinite(costs)))
@@ -172,9 +207,14 @@ class ExpectedCost(Criterion):
         self._costs = np.ascontiguousarray(costs)
 
     def saturation(self, n_classes: int) -> Saturation | None:
+        """Return None: no rows are skipped, because decisions depend on the costs."""
         return None  # no rows are skipped, because decisions depend on the costs
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
+        """Return the total cost of the decisions of each candidate, (n_candidates, 1).
+
+        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        """
         from bayesieve.criteria._decision_kernels import cost_sums
 
         scan, sums = rows.scan(), np.zeros(moves[0].size)
@@ -235,6 +275,9 @@ class Benefit(Criterion):
         self.amount_benefit = amount_benefit
 
     def check(self, classes: Any) -> None:
+        """Convert both benefit options to matrices (n_decisions, n_classes); raise ValueError if they do not fit the
+        ``classes``.
+        """
         self._matrix = self._slope = None
         if self.benefit is not None:
             self._matrix = as_benefits(self.benefit, "benefit", len(classes))
@@ -243,25 +286,33 @@ class Benefit(Criterion):
             self._slope = as_benefits(self.amount_benefit, "amount_benefit", len(classes), n_decisions)
             self._matrix = np.zeros_like(self._slope) if self._matrix is None else self._matrix
 
-    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+    def start(
+        self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
+    ) -> Any:
+        """Return the state of the rows under the empty subset, with the benefits of each row; see `Criterion.start`."""
         expected, true = self._of_rows(block.row_columns.get("benefit"), tables.n_classes)
         # No rows are skipped, because decisions depend on the benefits.
-        return BenefitRows(block, tables, priors, expected, true)
+        return BenefitRows(block, tables, prior_ratios, expected, true)
 
     def sums(self, rows: BenefitRows, moves: tuple[Any, ...]) -> np.ndarray:
+        """Return the total benefit of the decisions of each candidate, (n_candidates, 1).
+
+        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        """
         from bayesieve.criteria._decision_kernels import benefit_sums
 
         sums = np.full(moves[0].size, rows.of_first)
         return rows.scan().add(benefit_sums, moves, sums, rows.gains, rows.gained)[:, None]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return the total benefit of each candidate, (n_candidates,), the only column of ``sums``."""
         return sums[:, 0]
 
     def _of_rows(self, given: np.ndarray | None, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the benefits on which decisions are based, and the true benefits, each (n_rows or 1, n_decisions,
         n_classes).
 
-        ``given`` are the benefits or amounts of the rows, or None.
+        ``given`` are the benefits or amounts of the rows that the user passed, or None.
         """
         matrix, slope = self._matrix, self._slope
         if matrix is None:
@@ -295,16 +346,19 @@ class Benefit(Criterion):
 class BenefitRows(RowRatios):
     """State of the rows under the current subset with their benefits, arranged for the kernel.
 
-    expected : (n_rows or 1, n_decisions, n_classes) benefits on which decisions are based
-    true : actual benefits of the decisions, of the same shape
+    Parameters
+    ----------
+    block, tables, prior_ratios : as in `LogRatios`.
+    expected : (n_rows or 1, n_decisions, n_classes) benefits on which decisions are based.
+    true : actual benefits of the decisions, of the same shape.
     """
 
     def __init__(
-        self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, expected: np.ndarray, true: np.ndarray
+        self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, expected: np.ndarray, true: np.ndarray
     ) -> None:
         from bayesieve.criteria._decision_kernels import TIE
 
-        super().__init__(block, tables, priors)
+        super().__init__(block, tables, prior_ratios)
         n_rows, (n_decisions, n_classes) = block.n_rows, expected.shape[1:]
         self.gains = block.engine.array((n_decisions, n_classes, n_rows), np.float64)
         self.gained = block.engine.array((n_decisions - 1, n_rows), np.float64)
@@ -329,8 +383,10 @@ class BenefitRows(RowRatios):
 
 
 def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None = None) -> np.ndarray:
-    """Convert a value to a matrix of finite numbers, (n_decisions, n_classes); ValueError, which names ``name``,
-    otherwise.
+    """Convert ``value`` to a matrix of finite numbers, (n_decisions, n_classes).
+
+    If it has another number of classes or, unless None, of decisions, raise a ValueError that names the option
+    ``name``.
     """
     try:
         matrix = np.ascontiguousarray(value, dtype=float)
@@ -346,6 +402,10 @@ def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None =
 
 
 def with_amounts(benefits: np.ndarray, amounts: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Return benefits plus ``slope`` times the amount of each row, shape (n_rows, n_decisions, n_classes)."""
+    """Return ``benefits`` plus ``slope`` times the amount of each row, shape (n_rows, n_decisions, n_classes).
+
+    ``benefits`` and ``slope`` are matrices (n_decisions, n_classes): fixed benefits, and benefits per unit of the
+    amount.
+    """
     with np.errstate(invalid="ignore"):  # an unknown amount does not matter if its slope is 0
         return benefits + np.where(slope != 0, amounts[:, None, None] * slope, 0.0)

@@ -32,9 +32,16 @@ class Brier(Criterion):
     def saturation(self, n_classes: int) -> Saturation:
         # With more than two classes, the squared error of a wrong row depends on how the probability is divided among
         # the others.
+        """Return the log odds from which squared errors of a row no longer change after any single added or dropped
+        feature.
+        """
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
+        """Return the sum of squared errors over the rows for each candidate, (n_candidates, 1), halved for two classes.
+
+        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        """
         from bayesieve.criteria._kernels import squared_error_sums
 
         scan = rows.scan()
@@ -57,33 +64,40 @@ class ErrorProbability(Criterion):
     name = "error_probability"
 
     def saturation(self, n_classes: int) -> Saturation:
+        """Return the log odds from which P(true class) of a row no longer changes after any single added or dropped
+        feature.
+        """
         return Saturation(right=SURE, wrong=SURE)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
+        """Return the sum over rows of 1 - P(true class) for each candidate, (n_candidates, 1).
+
+        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        """
         from bayesieve.criteria._kernels import probability_sums
 
         scan, kinds = rows.scan(), moves[3]
         block = scan.block
         right = np.zeros(kinds.size)
-        fused = (kinds == TWO_WAY) & _takes_two_way(scan)
+        fused = (kinds == TWO_WAY) & _supports_two_way(scan)
         if fused.any():
-            right[fused] = _two_way_right(scan, _of(moves, fused))
+            right[fused] = _two_way_right(scan, _selected_moves(moves, fused))
         if not fused.all():
-            several = _of(moves, ~fused) if fused.any() else moves
+            several = _selected_moves(moves, ~fused) if fused.any() else moves
             right[~fused] = scan.add(probability_sums, several, np.zeros(several[0].size), block.weights)
         first, end = block.offsets[[0, -1]]
         scanned = block.weights[first:end].sum() if block.weights.size else end - first
         return (scanned - right + scan.wrong.sum())[:, None]
 
 
-def _of(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
+def _selected_moves(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
+    """Return the candidates marked in the mask ``chosen`` (n_candidates,); ``moves`` are those of `RowRatios.moves`."""
     return *(values[chosen] for values in moves[:-1]), moves[-1]
 
 
-def _takes_two_way(scan: RatioScan) -> bool:
-    """Return whether the fast kernel for features of two levels supports the rows.
-
-    It requires unweighted rows, enough of them, and at most three other classes.
+def _supports_two_way(scan: RatioScan) -> bool:
+    """Return whether the fast kernel for features of two levels supports the rows: enough rows, without weights, and at
+    most three other classes.
     """
     from bayesieve.criteria._kernels import BLOCK, FEWEST
 
@@ -92,7 +106,10 @@ def _takes_two_way(scan: RatioScan) -> bool:
 
 
 def _two_way_right(scan: RatioScan, moves: tuple[Any, ...]) -> np.ndarray:
-    """Return the sums of P(true class) over the rows, shape (n_moves,), for candidates of two levels."""
+    """Return the sums of P(true class) over the rows, shape (n_candidates,), for candidates of two levels.
+
+    ``scan`` holds the rows, ``moves`` the candidates, from `RowRatios.moves`.
+    """
     from bayesieve.criteria._kernels import BLOCK, FEWEST, two_way_sums
 
     columns, lows, _, _, starts, n_codes, table = moves
@@ -107,11 +124,18 @@ def _two_way_right(scan: RatioScan, moves: tuple[Any, ...]) -> np.ndarray:
 class SubsetCriterion(Criterion):
     """Base class of criteria that are computed by NumPy from class probabilities, one subset after the other."""
 
-    def start(self, block: ClassBlock, tables: RatioTables, priors: np.ndarray, *, leave_out: bool = False) -> Any:
+    def start(
+        self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
+    ) -> Any:
+        """Return the state of the rows under the empty subset; parameters are those of `Criterion.start`."""
         saturation = self.saturation(tables.n_classes) if leave_out else None
-        return SubsetRows(block, tables, priors, exact=self.exact, saturation=saturation)
+        return SubsetRows(block, tables, prior_ratios, exact=self.exact, saturation=saturation)
 
     def sums(self, rows: SubsetRows, moves: list[tuple[int, bool]]) -> np.ndarray:
+        """Return the sum over the rows for each candidate, (n_candidates, 1).
+
+        ``rows`` is the state of the rows; ``moves`` are pairs of a feature (-1 for none) and whether it is added.
+        """
         sums = np.zeros((len(moves), 1))
         for number, (feature, add) in enumerate(moves):
             logs = None if feature < 0 else rows.tables.log_factors(feature)
@@ -121,29 +145,42 @@ class SubsetCriterion(Criterion):
 
     @abstractmethod
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the sum over rows for the current subset, or for a candidate.
+        """Return the sum over the rows for the current subset, or for a candidate.
 
-        For a candidate, ``feature`` is added or dropped, and ``factors`` are the factors of its levels; otherwise they
-        are None.
+        Parameters
+        ----------
+        rows : state of the rows under the current subset.
+        feature : position of the feature that the candidate adds or drops.
+        factors : (n_segments, n_classes - 1, n_codes) factors by which its levels multiply the ratios P(other class) /
+            P(true class); None for the current subset.
         """
 
 
 class SubsetRows(RowRatios):
-    """State of a block of rows for criteria computed by NumPy. A move is a pair of a feature and whether it is
+    """State of a block of rows for criteria computed by NumPy. A candidate is a pair of a feature and whether it is
     added.
     """
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> list[tuple[int, bool]]:  # type: ignore[override]
+        """Return candidates as pairs of a feature's position and whether it is added, from both arrays
+        (n_candidates,).
+        """
         return list(zip(features.tolist(), adding.tolist(), strict=True))
 
     def no_move(self) -> list[tuple[int, bool]]:  # type: ignore[override]
+        """Return the current subset as a single candidate, in the format of `moves`."""
         return [(-1, True)]
 
 
 def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> Iterator[tuple[slice, int, np.ndarray]]:
     """Yield slices of rows of one class, the class, and their class probabilities (n_classes, n_rows).
 
-    For ``feature`` and ``factors``, see `SubsetCriterion.of_subset`.
+    Parameters
+    ----------
+    rows : state of the rows under the current subset.
+    feature : position of the feature that a candidate adds or drops.
+    factors : (n_segments, n_classes - 1, n_codes) factors by which its levels multiply the ratios P(other class) /
+        P(true class); None for the current subset.
     """
     scan = rows.scan()
     block = scan.block
@@ -186,6 +223,9 @@ class RowLoss(SubsetCriterion):
         """
 
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
+        """Return the sum of the losses of all rows for the current subset or a candidate; see
+        `SubsetCriterion.of_subset`.
+        """
         block, total = rows.scan().block, 0.0
         for piece, true_class, probability in probabilities(rows, feature, factors):
             loss = self._checked(probability, true_class)
@@ -194,6 +234,9 @@ class RowLoss(SubsetCriterion):
         return total
 
     def _checked(self, probability: np.ndarray, true_class: int) -> np.ndarray:
+        """Return the `losses` of rows of one class, (n_rows,); raise ValueError if they hold NaN or have another
+        shape.
+        """
         loss = np.asarray(self.losses(probability, true_class), dtype=float)
         if loss.shape != probability.shape[1:] or np.isnan(loss).any():
             raise ValueError(
@@ -225,37 +268,48 @@ class Scorer(SubsetCriterion):
         self.name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", type(scoring).__name__)
 
     def check(self, classes: Any) -> None:
+        """Store the class labels, which scorers need, and find the scorer of a name."""
         from sklearn.metrics import get_scorer
 
         self._classes = np.asarray(classes)
         self._scorer = get_scorer(self.scoring)
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
+        """Return the score of each candidate, (n_candidates,), the only column of ``sums``."""
         return sums[:, 0]
 
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
+        """Return the score of all rows for the current subset or a candidate; see `SubsetCriterion.of_subset`."""
         block = rows.scan().block
         probability = np.empty((block.n_rows, rows.tables.n_classes))
         for piece, _, of_piece in probabilities(rows, feature, factors):
             probability[piece] = of_piece.T
         labels = self._classes[np.repeat(block.classes, np.diff(block.offsets))]
         weights = {"sample_weight": block.weights} if block.weights.size else {}
-        fitted, rows_ = _Fitted(self._classes, probability), np.arange(block.n_rows)[:, None]
+        fitted, rows_ = _GivenProbabilities(self._classes, probability), np.arange(block.n_rows)[:, None]
         return float(self._scorer(fitted, rows_, labels, **weights))
 
     def __repr__(self) -> str:
         return f"Scorer({self.scoring!r})"
 
 
-class _Fitted(ClassifierMixin, BaseEstimator):
-    """Classifier that returns given probabilities, for scorers of scikit-learn; X contains positions of rows."""
+class _GivenProbabilities(ClassifierMixin, BaseEstimator):
+    """Classifier that returns given probabilities, for scorers of scikit-learn; X contains positions of rows.
+
+    Parameters
+    ----------
+    classes : (n_classes,) labels.
+    probability : (n_rows, n_classes) class probabilities.
+    """
 
     def __init__(self, classes: np.ndarray, probability: np.ndarray) -> None:
         self.classes = self.classes_ = classes
         self.probability = probability
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Return the class probabilities of all rows, (n_rows, n_classes)."""
         return self.probability
 
     def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the most probable label of all rows, (n_rows,)."""
         return np.asarray(self.classes_[self.probability.argmax(axis=1)])

@@ -1,7 +1,7 @@
 """Rows on which a criterion is measured, and tables of the factors by which features change their class probabilities.
 
-Rows are stored in segments of one class. For every level of a feature, a table holds the factors by which the level
-multiplies the ratios P(other class) / P(true class).
+Rows are stored in *segments* of one class (and fold). A *level* is an interval or group of values of a feature. For
+every level, a table holds the factors by which it multiplies the ratios P(other class) / P(true class).
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ class ClassBlock:
 
         Parameters
         ----------
+        coded : rows with classes.
         rows : positions of the rows, sorted by segment; a row may occur several times. None for all rows, with one
             segment per class; codes are not copied if rows are sorted by class already.
         offsets, classes : first row of each segment, and its class; required if ``rows`` is given.
@@ -157,25 +158,31 @@ class ClassBlock:
         )
 
     def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
-        """Yield the offsets of the segments in each block of the engine; see `Engine.blocks`.
+        """Yield the offsets (n_segments + 1,) of the segments in each block of rows that fits in the cache or memory.
 
-        Blocks are divided further if ``n_others`` ratios for each row and ``n_moves`` moves take long, so that Python
-        can handle signals in between.
+        Parameters
+        ----------
+        row_bytes : bytes of further arrays for each row, see `Engine.blocks`.
+        n_others, n_moves : number of other classes and of candidates. Blocks are divided further if the work takes
+            long, so that Python can handle signals in between.
         """
         blocks = (self.offsets,) if self.is_whole else self.engine.blocks(self.offsets, row_bytes)
         if n_others < VERY_MANY_CLASSES:
             return blocks
-        return chain.from_iterable(_short_parts(bounds, n_others * n_moves) for bounds in blocks)
+        return chain.from_iterable(_divide_segments(bounds, n_others * n_moves) for bounds in blocks)
 
     def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
-        """Return the level of each row for one feature, from 0 to ``n_codes - 1`` (unseen)."""
+        """Return the level of each row for one feature, (n_rows,), from 0 to ``n_codes - 1`` (unseen).
+
+        ``feature`` is the position of the feature; ``rows`` selects some of the rows.
+        """
         codes = self.codes[self.columns[feature], rows]
         if self.kinds[feature] > THREE_WAY:
             return codes
         return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
 
     def segments(self, rows: np.ndarray) -> np.ndarray:
-        """Return the segment of each of the rows at positions ``rows``."""
+        """Return the segment of each of the rows at the positions ``rows``, (n,)."""
         return np.searchsorted(self.offsets, rows, side="right") - 1
 
     def class_totals(self, n_classes: int) -> np.ndarray:
@@ -187,7 +194,7 @@ class ClassBlock:
         return np.bincount(self.classes, weights=sizes, minlength=n_classes)
 
     def take(self, rows: np.ndarray | slice) -> ClassBlock:
-        """Return a block of the rows at ascending positions."""
+        """Return a block of the rows at the ascending positions ``rows`` only."""
         rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
         codes, offsets = self.engine.take(self.codes, rows), np.searchsorted(rows, self.offsets)
         weights = self.weights[rows] if self.weights.size else self.weights
@@ -195,9 +202,11 @@ class ClassBlock:
         return replace(self, codes=codes, offsets=offsets, weights=weights, row_columns=columns)
 
 
-def _short_parts(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
-    """Divide the segments of a block into groups with a few million ratios each, and yield the offsets of each
+def _divide_segments(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
+    """Divide the rows of all segments into groups with a few million ratios each, and yield the ``offsets`` of each
     group.
+
+    ``offsets`` (n_segments + 1,) is the first row of each segment; ``n_ratios`` the number of ratios for each row.
     """
     n_parts = -(-int(offsets[-1] - offsets[0]) * n_ratios // _MAX_RATIOS)
     ends = offsets[np.linspace(0, offsets.size - 1, max(1, min(offsets.size - 1, n_parts)) + 1).astype(int)]
@@ -323,42 +332,48 @@ class RatioTables:
 
     def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the log factors of features, in integer steps of ``log_unit``, as one flat array, and the start of
-        each feature.
+        each feature in it.
 
-        Sums of integers do not accumulate rounding errors over the moves of a search.
+        ``features`` (n,) are positions of features. Sums of integers do not accumulate rounding errors over the moves
+        of a search.
         """
         if self.store():
             return self._log_steps, self.starts[features]
         tables = [self.log_factors(int(feature)) for feature in features]
-        return _end_to_end([_in_pieces(lambda logs: np.rint(logs / self.log_unit), t, np.int64) for t in tables])
+        return _concatenated(
+            [_apply_in_pieces(lambda logs: np.rint(logs / self.log_unit), t, np.int64) for t in tables]
+        )
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a flat table of the factors of candidates (features that are added or dropped), and the start of each
-        candidate.
+        """Return a flat table of the factors of candidates, and the start of each candidate in it, (n_candidates,).
 
-        The entry of a row is ``start + (segment * n_others + other) * n_codes + code``.
+        ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
+        dropped. The entry of a row is ``start + (segment * n_others + other) * n_codes + code``.
         """
         if self._logs is not None or self.store():
             return self._flat, self.starts[features] + ~adding * self.starts[-1]
         tables = []
         for f, add in zip(features, adding, strict=True):
             factors = _factors_of if add else lambda logs: _factors_of(-logs)
-            tables.append(_in_pieces(factors, self.log_factors(int(f)), np.float64))
-        return _end_to_end(tables)
+            tables.append(_apply_in_pieces(factors, self.log_factors(int(f)), np.float64))
+        return _concatenated(tables)
 
 
 def _factors_of(logs: np.ndarray) -> np.ndarray:
+    """Return the exponentials of log factors, clipped to the range of doubles."""
     return np.exp(np.clip(logs, -_MAX_LOG_FACTOR, _MAX_LOG_FACTOR))
 
 
-def _end_to_end(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenate tables, and return the result with the start of each table."""
+def _concatenated(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Concatenate tables into a flat one; return it and the start of each table in it."""
     starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
     return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
 
 
-def _in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
-    """Apply a function to a table in pieces, to limit temporary memory, and return the flat result."""
+def _apply_in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
+    """Apply a function to a table in pieces, to limit temporary memory, and return the flat result of the given
+    ``dtype``.
+    """
     flat, result = table.reshape(-1), np.empty(table.size, dtype)
     for at in range(0, flat.size, _PIECE):
         result[at : at + _PIECE] = function(flat[at : at + _PIECE])
@@ -373,49 +388,67 @@ class ScoredRows:
     ----------
     block : the rows
     tables : log factors by segment
-    priors : (n_segments, n_classes - 1) ratios P(other class) / P(true class) under the empty subset
+    prior_ratios : (n_segments, n_classes - 1) ratios P(other class) / P(true class) under the empty subset
     class_totals : (n_classes,) rows (or weight) of each class
     """
 
     block: ClassBlock
     tables: RatioTables
-    priors: np.ndarray
+    prior_ratios: np.ndarray
     class_totals: np.ndarray
 
     @classmethod
     def training(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
         """Return rows that are scored by probabilities from the counts of training rows.
 
-        ``coded`` are the training rows, or other rows with the same levels.
+        Parameters
+        ----------
+        coded : the training rows, or other rows with the same levels.
+        counts : number (or weight) of training rows by level and class.
+        smoothing : smoothing of the probabilities.
         """
-        return cls._of(ClassBlock.of(coded), [_Learnt(counts, smoothing)], np.zeros(coded.n_classes, dtype=int))
+        return cls._of(ClassBlock.of(coded), [_TrainingCounts(counts, smoothing)], np.zeros(coded.n_classes, dtype=int))
 
     @classmethod
     def leave_one_out(cls, coded: CodedTable, counts: ContingencyCounts, smoothing: Smoothing) -> ScoredRows:
         """Return rows for leave-one-out: each row is scored after subtracting it from the counts of its class at its
         levels.
+
+        Parameters
+        ----------
+        coded : rows with classes.
+        counts : number (or weight) of these rows by level and class.
+        smoothing : smoothing of the probabilities.
         """
         row_weights, which = _weights_and_classes(coded)
         order, offsets = _by_segment(which, row_weights.size * coded.n_classes)
         block = ClassBlock.of(coded, order, offsets, np.tile(np.arange(coded.n_classes), row_weights.size))
-        learnt = [_Learnt(counts, smoothing, weight) for weight in row_weights.tolist()]
+        learnt = [_TrainingCounts(counts, smoothing, weight) for weight in row_weights.tolist()]
         return cls._of(block, learnt, np.repeat(np.arange(row_weights.size), coded.n_classes))
 
     @classmethod
     def leave_one_out_of_folds(
         cls, coded: CodedTable, refitter: LevelRefitter, n_folds: int, smoothing: Smoothing
     ) -> ScoredRows:
-        """Return rows for leave-one-out, each with levels refitted to the rows of all other folds."""
+        """Return rows for leave-one-out in which the levels of each row are refitted to the rows of all other folds.
+
+        Parameters
+        ----------
+        coded : rows with classes.
+        refitter : refitter of the levels, with the raw values.
+        n_folds : number of folds.
+        smoothing : smoothing of the probabilities.
+        """
         if coded.weights is not None and not np.all(coded.weights):
             coded = coded.take(coded.weights > 0)  # a fold must not consist of rows of weight 0
         row_weights, which = _weights_and_classes(coded, n_folds)
         fold = folds_by_class(coded, n_folds)
-        learnt: list[_Learnt] = []
+        learnt: list[_TrainingCounts] = []
         tests = []
         for number in range(n_folds):
             _, every = refitter.refit(coded.rows, np.flatnonzero(fold != number))
             counts = every.counts
-            learnt += [_Learnt(counts, smoothing, weight) for weight in row_weights.tolist()]
+            learnt += [_TrainingCounts(counts, smoothing, weight) for weight in row_weights.tolist()]
             tests.append(every.take(fold == number))
         per_fold = row_weights.size * coded.n_classes
         rows = np.argsort(fold, kind="stable")
@@ -435,7 +468,13 @@ class ScoredRows:
         """Return the test rows of every split, scored by probabilities from the counts of the training rows of the
         split.
 
-        ``refitter`` refits the levels on the training rows of each split; without it, levels are those of ``coded``.
+        Parameters
+        ----------
+        coded : rows with classes.
+        counts : number (or weight) of all rows by level and class.
+        splits : positions of the training rows and of the test rows of each split.
+        smoothing : smoothing of the probabilities.
+        refitter : refits the levels on the training rows of each split; without it, levels are those of ``coded``.
         """
         n_classes, n_segments = coded.n_classes, len(splits) * coded.n_classes
         codes = np.asarray(coded.class_codes).astype(np.min_scalar_type(n_segments))
@@ -453,13 +492,18 @@ class ScoredRows:
                 learnt.append(fit.counts)
                 tests.append(rest)
             block = ClassBlock.of(_joined(tests), order, offsets, classes)
-        tables = [_Learnt(of_split, smoothing) for of_split in learnt]
+        tables = [_TrainingCounts(of_split, smoothing) for of_split in learnt]
         return cls._of(block, tables, np.repeat(np.arange(len(splits)), n_classes))
 
     @classmethod
-    def _of(cls, block: ClassBlock, learnt: Sequence[_Learnt], source: np.ndarray) -> ScoredRows:
-        """Return scored rows; ``source`` is the position in ``learnt`` of the counts by which each segment is
-        scored.
+    def _of(cls, block: ClassBlock, learnt: Sequence[_TrainingCounts], source: np.ndarray) -> ScoredRows:
+        """Return scored rows, with tables computed from counts.
+
+        Parameters
+        ----------
+        block : rows, sorted by segment.
+        learnt : counts of one or more sets of training rows.
+        source : (n_segments,) position in ``learnt`` of the counts by which each segment is scored.
         """
         # Class shares by which the rows of each segment are scored; for leave-one-out, the scored row is subtracted.
         classes, n_classes = block.classes, learnt[0].counts.class_counts.size
@@ -490,29 +534,34 @@ class ScoredRows:
 
     def impossible(self) -> int | None:
         """Return a class that occurs in the scored rows but not in the training rows; None if there is none."""
-        segments = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._unlearnt)
+        segments = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._lacks_training_rows)
         return int(self.block.classes[segments[0]]) if segments.size else None
 
     def without_impossible(self) -> ScoredRows:
         """Return a copy in which rows of classes without training rows have weight 0."""
         block = self.block
         weights = block.weights.copy() if block.weights.size else np.ones(block.n_rows)
-        for segment in np.flatnonzero(self._unlearnt):
+        for segment in np.flatnonzero(self._lacks_training_rows):
             weights[block.offsets[segment] : block.offsets[segment + 1]] = 0.0
         block = replace(block, weights=weights)
         return replace(self, block=block, class_totals=block.class_totals(self.class_totals.size))
 
     @property
-    def _unlearnt(self) -> np.ndarray:
-        return np.any(self.priors > IMPOSSIBLE * 1e-20, axis=1)
+    def _lacks_training_rows(self) -> np.ndarray:
+        """Mask (n_segments,) of the segments whose class does not occur in the training rows."""
+        return np.any(self.prior_ratios > IMPOSSIBLE * 1e-20, axis=1)
 
 
 @dataclass(frozen=True)
-class _Learnt:
+class _TrainingCounts:
     """Counts of training rows from which class shares and log probabilities are computed.
 
-    For leave-one-out, ``weight`` is the weight of the scored row, which is subtracted from the counts of its class;
-    otherwise 0.
+    Parameters
+    ----------
+    counts : number (or weight) of rows by level and class.
+    smoothing : smoothing of the probabilities.
+    weight : for leave-one-out, the weight of the scored row, which is subtracted from the counts of its class;
+        otherwise 0.
     """
 
     counts: ContingencyCounts
@@ -520,8 +569,10 @@ class _Learnt:
     weight: float = 0.0
 
     def true_logs(self, total: float) -> np.ndarray:
-        """Return log P(level | class) for rows of each class and level, without the row itself, (levels of all
+        """Return log P(level | class) for a row of that class and level, without the row itself, (levels of all
         features, n_classes).
+
+        ``total`` is the weight of all rows.
         """
         counts, n_levels = self.counts.counts, np.diff(self.counts.offsets)
         of_feature = np.repeat(np.arange(n_levels.size), n_levels)
@@ -533,10 +584,17 @@ class _Learnt:
 def _counts_without(
     coded: CodedTable, counts: ContingencyCounts, splits: Sequence[tuple[np.ndarray, np.ndarray]], block: ClassBlock
 ) -> list[ContingencyCounts]:
-    """Return the counts of the training rows of every split; the test rows are the segments of ``block``.
+    """Return the counts of the training rows of every split.
 
     Usually the training rows are all rows except the test rows. Their counts are then the total less those of the test
     rows, which are counted for all splits in one pass.
+
+    Parameters
+    ----------
+    coded : rows with classes.
+    counts : number (or weight) of all rows by level and class.
+    splits : positions of the training rows and of the test rows of each split.
+    block : test rows of all splits, with one segment for each split and class.
     """
     n_classes = coded.n_classes
     every = _counts_by_segment(block, coded.n_levels, coded.names)
@@ -554,6 +612,10 @@ def _counts_without(
 
 
 def _counts_by_segment(block: ClassBlock, n_levels: np.ndarray, names: Sequence[str]) -> ContingencyCounts:
+    """Return the number (or weight) of rows by level and segment of a block, with segments in place of classes.
+
+    ``n_levels`` (n_features,) and ``names`` are the numbers of levels and the names of the features.
+    """
     n_segments = block.n_segments
     classes = np.repeat(np.arange(n_segments, dtype=np.min_scalar_type(n_segments)), np.diff(block.offsets))
     rows = Rows(classes, np.arange(n_segments), block.weights if block.weights.size else None)
@@ -574,7 +636,7 @@ def _joined(tables: Sequence[CodedTable]) -> CodedTable:
 
 
 def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
-    """Return the fold of every row, shape (n_rows,). The rows of each class are assigned to the folds in turn.
+    """Return the fold of every row, shape (n_rows,), from 0. The rows of each class are assigned to the folds in turn.
 
     Rows are ordered by hashes of their contents, so folds do not depend on row order.
     """
@@ -605,6 +667,10 @@ def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarra
 
 
 def _by_segment(which: np.ndarray, n_segments: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of rows sorted by segment, (n_rows,), and the first row of each segment, (n_segments + 1,).
+
+    ``which`` (n_rows,) is the segment of each row.
+    """
     order = np.argsort(which, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(which, minlength=n_segments))])
     return order, offsets

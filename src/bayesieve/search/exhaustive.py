@@ -171,7 +171,7 @@ def evaluate_every_subset(
     clock = Clock(None) if clock is None else clock
     rows, depth = problem.objective.rows, k - _cut(problem)
     factors = row_factors(problem, rows.block)
-    start = np.repeat(rows.priors.T, np.diff(rows.block.offsets), axis=1)
+    start = np.repeat(rows.prior_ratios.T, np.diff(rows.block.offsets), axis=1)
     losses, sizes = np.full(1 << k, np.nan), _bit_counts(k)
 
     def piece(number: int) -> None:

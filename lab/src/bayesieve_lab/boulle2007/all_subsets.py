@@ -36,7 +36,7 @@ def rate_every_subset(problem: SubsetProblem, *, n_jobs: int | None = None, n_cu
     subsets = evaluate_every_subset(problem, n_jobs=n_jobs)
     block, k = problem.objective.rows.block, problem.candidates.size
     n_cut, factors = min(k, n_cut), row_factors(problem, block)
-    start = np.repeat(problem.objective.rows.priors.T, np.diff(block.offsets), axis=1)
+    start = np.repeat(problem.objective.rows.prior_ratios.T, np.diff(block.offsets), axis=1)
     wrong, bounds = np.zeros(1 << k, dtype=np.int64), np.empty((2, 1 << k))
 
     def piece(number: int) -> None:
