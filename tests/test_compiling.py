@@ -34,7 +34,7 @@ with warnings.catch_warnings(record=True) as told:
     add, subtract = jit(lambda a, b: a + b), jit(lambda a, b: a - b)
 assert (add(1, 2), subtract(1, 2)) == (3, -1)
 assert [warning.category for warning in told] == [RuntimeWarning]
-assert "set NUMBA_CACHE_DIR" in str(told[0].message)
+assert "Set NUMBA_CACHE_DIR" in str(told[0].message)
 """
 
 

@@ -80,6 +80,7 @@ def jit_sum(function: Callable[..., Any]) -> Any:
 
 
 def _inner(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile ``function`` for calls from other kernels only, with further ``options`` of Numba."""
     from numba import njit
 
     options = {**_OPTIONS, "no_cpython_wrapper": True, **options}
@@ -100,12 +101,16 @@ class _Timer:
 
     @property
     def seconds(self) -> float:
+        """Seconds spent in timed functions so far."""
         with self._lock:
             return self._spent + (time.perf_counter() - self._began if self._depth else 0.0)
 
     def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that calls ``function`` with the stopwatch running and garbage collection off."""
+
         @wraps(function)
         def run(*arguments: Any, **options: Any) -> Any:
+            """Call the function, and add the time to the stopwatch unless another call is running."""
             with self._lock:
                 if not self._depth:
                     self._began, self._collects = time.perf_counter(), gc.isenabled()
@@ -139,7 +144,7 @@ def kernel_sources() -> tuple[tuple[str, str], ...]:
 
 
 def hashed_kernels(package: Path) -> tuple[tuple[str, str], ...]:
-    """Return name and hash of each file of kernels in a package.
+    """Return name and hash of each file of kernels in the folder of a package.
 
     Compiled code contains the values of imported constants, so the hash includes the lines that define them in other
     files.
@@ -157,6 +162,7 @@ def hashed_kernels(package: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _hash(text: str) -> str:
+    """Return the SHA-256 hash of a text as hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -168,8 +174,8 @@ _CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]*\b")
 def warn_once() -> None:
     """Warn that compiled code could not be saved, so that the next process compiles again."""
     warnings.warn(
-        "Compiled code cannot be saved, as neither the folder of bayesieve nor a cache folder of the user can be "
-        "written: every start compiles again; set NUMBA_CACHE_DIR to a folder that can be written.",
+        "Compiled code cannot be saved: neither the folder of bayesieve nor the user's cache folder is writable, so "
+        "every process compiles it again. Set NUMBA_CACHE_DIR to a writable folder.",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -206,8 +212,10 @@ def processors() -> tuple[str, ...]:
 
 
 def stamp(family: str) -> Path | None:
-    """Return the path of a marker file that exists once a family of kernels has been compiled by these versions for one
-    of the `processors`; None if nothing can be saved.
+    """Return the path of a marker file that exists once a family of kernels has been compiled.
+
+    ``family`` names a group of kernels, as for ``bayesieve compile``. The file stands for the current versions, and for
+    the first of the `processors` for which there is one. Return None if nothing can be saved.
     """
     import numba
 
@@ -224,9 +232,10 @@ def stamp(family: str) -> Path | None:
 
 @contextmanager
 def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
-    """Compile families of kernels in other processes while the block runs, unless they are on disk already.
+    """Compile families of kernels in other processes while the ``with`` block runs, unless they are on disk already.
 
     Numba compiles one kernel at a time in a process, so several processes are faster. This process compiles the rest.
+    ``families`` are names of groups of kernels, as for ``bayesieve compile``.
     """
     started: list[subprocess.Popen[bytes]] = []
     wanted = bool(families and sys.executable) and os.environ.get(ALONE) != "1"
@@ -246,7 +255,7 @@ def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
 
 
 def start(family: str) -> subprocess.Popen[bytes]:
-    """Start and return a process that compiles a family of kernels."""
+    """Start and return a process that compiles a family of kernels (``bayesieve compile FAMILY``)."""
     command = [sys.executable, "-m", "bayesieve", "compile", family, "--quiet"]
     nowhere = subprocess.DEVNULL
     return subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env={**os.environ, ALONE: "1"})

@@ -71,9 +71,9 @@ def arguments(kind: type) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
 
 
-def options_of(part: Any) -> dict[str, Any]:
+def options_of(instance: Any) -> dict[str, Any]:
     """Return the current values of an object's constructor parameters, read from its attributes as in scikit-learn."""
-    return {name: getattr(part, name) for name in arguments(type(part))}  # type: ignore[arg-type]
+    return {name: getattr(instance, name) for name in arguments(type(instance))}  # type: ignore[arg-type]
 
 
 class OptionText(str):
@@ -119,10 +119,16 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     The name of a class is its attribute ``name``. Entry points are looked up once, when a name is not one of
     bayesieve's or all names are listed; one that fails to import is skipped with a warning.
+
+    Parameters
+    ----------
+    group : name of the group of entry points.
+    base : class of which all classes must be subclasses.
+    own : the classes of bayesieve.
     """
 
     def __init__(self, group: str, base: type, *own: Part) -> None:
-        self.own: dict[str, Part] = {part.name: part for part in own}  # type: ignore[attr-defined]
+        self.own: dict[str, Part] = {kind.name: kind for kind in own}  # type: ignore[attr-defined]
         self._group, self._base = group, base
 
     def __getitem__(self, name: str) -> Part:
@@ -137,6 +143,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     @cached_property
     def _installed(self) -> dict[str, Part]:
+        """Classes of other packages, by name."""
         parts: dict[str, Part] = {}
         for point in entry_points(group=self._group):
             try:
@@ -153,14 +160,17 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return parts
 
     def _load(self, point: EntryPoint, taken: Mapping[str, Part]) -> Part:
+        """Return the class of an entry point; raise an error if its name is among those in ``taken``, or it is not a
+        subclass of the base class.
+        """
         if point.name in taken:
             raise ValueError("this name is taken")
-        part: Part = point.load()
-        if not (isinstance(part, type) and issubclass(part, self._base)):
+        kind: Part = point.load()
+        if not (isinstance(kind, type) and issubclass(kind, self._base)):
             raise TypeError(f"{point.value} is not a subclass of {self._base.__name__}")
-        if part.name != point.name:  # type: ignore[attr-defined]
-            raise ValueError(f"{point.value} has the name {part.name!r}")  # type: ignore[attr-defined]
-        return part
+        if kind.name != point.name:  # type: ignore[attr-defined]
+            raise ValueError(f"{point.value} has the name {kind.name!r}")  # type: ignore[attr-defined]
+        return kind
 
 
 Documented = TypeVar("Documented")
@@ -196,6 +206,7 @@ def _entries(section: str) -> dict[str, str]:
 
 
 def _text(default: Any) -> str:
+    """Return the default of a parameter as text for a docstring."""
     return f'"{default}"' if isinstance(default, str) else repr(default)
 
 

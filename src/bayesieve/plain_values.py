@@ -52,7 +52,10 @@ def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.i
 
 
 def converted(data: Any, kind: type[Result], what: str) -> Result:
-    """Return plain values as an instance of a msgspec type. Raise `Damaged` if types or ranges are violated."""
+    """Return plain values from a file as an instance of ``kind``, a msgspec type.
+
+    Raise `Damaged`, naming ``what``, if types or ranges are violated.
+    """
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -63,7 +66,7 @@ def converted(data: Any, kind: type[Result], what: str) -> Result:
 
 
 def number(value: Any) -> float:
-    """Return the float that `number_to_json` wrote, which may be infinite or NaN."""
+    """Return the float that `number_to_json` wrote as text, a number or None; it may be infinite or NaN."""
     return _NOT_FINITE.get(value, value)
 
 
@@ -73,7 +76,7 @@ def number_to_json(value: float) -> Any:
 
 
 def _half_sentence(error: ValueError) -> str:
-    """Return the message of a failed check without the value and the full stop, to be continued."""
+    """Return the message of a failed check without the value and the full stop, for the caller to complete."""
     text = str(error).splitlines()[0] if str(error) else ""
     return text.split(", got ")[0].rstrip(".")[:200]
 

@@ -25,6 +25,7 @@ class _ByContent(_public("UserProvidedCacheLocator")):  # type: ignore[misc]
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        """Return the name of the folder for the kernels of a source file, from the hash of its contents."""
         digest = hashlib.sha256(repr(_stamp(py_file)).encode()).hexdigest()
         return f"kernels_{digest[:16]}"
 
@@ -34,15 +35,21 @@ class _Shipped(_public("InTreeCacheLocator")):  # type: ignore[misc]
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Return a locator for the source file ``py_file``; None if it does not exist. Called by Numba."""
         return cls(py_func, py_file) if os.path.isfile(py_file) else None
 
 
 class _Code(caching.CompileResultCacheImpl):
+    """Numba's storage of compiled code, with the folders that this package searches."""
+
     _locator_classes = (_ByContent, *caching.CompileResultCacheImpl._locator_classes, _Shipped)  # type: ignore[assignment]
 
 
 class _Index(caching.IndexDataCacheFile):
+    """Numba's index of compiled code; empty if another version saved it in a form that this one cannot read."""
+
     def _load_index(self) -> Any:
+        """Return the index from disk, or an empty one if it cannot be read."""
         try:
             return super()._load_index()
         except (AttributeError, ImportError, OSError):  # saved by another version, with types that this one lacks
@@ -78,6 +85,9 @@ class SavedCode(caching.FunctionCache):
         return None if isinstance(self._impl.locator, _Shipped) else str(self._cache_path)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return compiled code for a signature from the first folder that has it, also for a compatible processor;
+        otherwise None.
+        """
         own = self._index_key(sig, target_context.codegen())
         for key in (own, *((own[0], (own[1][0], name, ""), *own[2:]) for name in compiling.processors()[1:])):
             for index in self._indices:
@@ -87,6 +97,7 @@ class SavedCode(caching.FunctionCache):
         return None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
+        """Save compiled code for a signature; warn once if the folder cannot be written."""
         try:
             super()._save_overload(sig, data)
         except OSError:
@@ -94,9 +105,11 @@ class SavedCode(caching.FunctionCache):
 
 
 def _stamp(file: str) -> tuple[Any, ...]:
+    """Return the hashes of a source file and of all files of kernels, by which saved code is valid."""
     return _hash(file), compiling.kernel_sources()
 
 
 @cache
 def _hash(file: str) -> str:
+    """Return the SHA-256 hash of a file's contents as hexadecimal digits."""
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()

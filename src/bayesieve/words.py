@@ -177,10 +177,12 @@ def visible(text: object) -> str:
 
 
 def _escaped(character: str) -> str:
+    """Return the escape sequence of a character."""
     return character.encode("unicode_escape").decode("ascii")
 
 
 def _spelt_out(text: str) -> str:
+    """Return a text in which characters that change its direction are escaped."""
     return _TURNING.sub(lambda match: _escaped(match.group()), text)
 
 
@@ -235,8 +237,10 @@ def listed(texts: Sequence[str], most: int = _MOST_NAMED) -> str:
 
 
 def agreeing(columns: Sequence[str], sentence: str, most: int = 5) -> str:
-    """Return a sentence about one or several columns: ``[one|several]`` marks wording that depends on their number, and
-    ``{}`` their names.
+    """Return a sentence about one or several columns.
+
+    In ``sentence``, ``[one|several]`` marks wording that depends on the number of columns, and ``{}`` stands for their
+    names, of which at most ``most`` are listed.
     """
     words = re.sub(r"\[(.*?)\|(.*?)\]", r"\1" if len(columns) == 1 else r"\2", sentence)
     return words.replace("{}", named(columns, most))
@@ -271,8 +275,8 @@ def did_you_mean(unknown: str | Sequence[str], names: Iterable[str]) -> str:
 class ShortRepr:
     """Mixin for a repr of bounded length, shown as a small table in notebooks.
 
-    Shows the fields of a dataclass; another class overrides `_facts`. A dataclass needs ``repr=False``. What `_head`
-    returns is a second table in notebooks.
+    It shows the fields of a dataclass; another class overrides `_facts`. A dataclass needs ``repr=False``. A second
+    table in notebooks shows the result of `_head`.
     """
 
     def _facts(self) -> dict[str, Any]:
@@ -289,6 +293,7 @@ class ShortRepr:
         return f"{type(self).__name__}({cut(inside, _LONGEST_REPR)})"
 
     def _repr_html_(self) -> str:
+        """Return the attributes, and the first rows of the content, as HTML tables for notebooks."""
         lines = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(shown(value))}'
             "</td></tr>"
@@ -304,6 +309,7 @@ class ShortRepr:
 
 
 def _cell(value: Any) -> str:
+    """Return a value of a table for notebooks as HTML text."""
     return escape(visible(cut(value, 2 * _LONGEST_VALUE)) if isinstance(value, str) else shown(value))
 
 

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from bayesieve import SelectiveNB
 from bayesieve.counts import row_hashes
-from bayesieve.counts.row_hashes import Content, RowSamples, drawn_by_content, hash_codes, hash_rows, mixed
+from bayesieve.counts.row_hashes import ContentHashes, RowSamples, drawn_by_content, hash_codes, hash_rows, mixed
 from bayesieve.table import Rows, as_table
 from tests.limits import Limits
 
@@ -123,8 +123,8 @@ def test_fingerprints_do_not_depend_on_libraries_blocks_and_orders_of_columns() 
 def test_rows_are_told_apart_whatever_the_names_units_and_orders() -> None:
     rng = np.random.default_rng(1)
     number, category, classes = rng.permutation(60), rng.integers(0, 20, 60), rng.integers(0, 3, 60)
-    plain = Content([number, category], [60, 0], classes)
-    other = Content([rng.permutation(20)[category], 59 - number], [0, 60], np.array([2, 0, 1])[classes])
+    plain = ContentHashes([number, category], [60, 0], classes)
+    other = ContentHashes([rng.permutation(20)[category], 59 - number], [0, 60], np.array([2, 0, 1])[classes])
     np.testing.assert_array_equal(plain.of_rows, other.of_rows)
     assert np.unique(plain.of_rows).size == 60
 

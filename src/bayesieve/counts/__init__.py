@@ -1,4 +1,8 @@
-"""Coded tables, counts of rows by level and class, log probabilities from counts, and dependence between features."""
+"""Coded tables, counts of rows by level and class, log probabilities from counts, and dependence between features.
+
+A *level* is an interval of numbers or a group of categories of a feature; its *code* is an integer from 0. A larger
+code, or one equal to the number of levels, is *unseen*: the value has no level.
+"""
 
 from bayesieve.counts.coded import CodedTable
 from bayesieve.counts.contingency import ContingencyCounts, Smoothing, check_smoothing, log_probabilities

@@ -38,7 +38,12 @@ _LEAST = 1e-12  # nats; lower information may be due to rounding
 def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
     """Count rows (or weights) by feature, level and class: counts[offsets[k] + level, class] += weight.
 
-    Codes of unseen values (``n_levels`` or larger) are skipped.
+    Parameters
+    ----------
+    codes : (n_features, n_rows) unsigned; codes of unseen values (``n_levels`` or larger) are skipped.
+    class_codes, weights : (n_rows,) classes, and row weights; ``weights`` is empty if all are 1.
+    n_levels, offsets : (n_features,) number of levels, and first level of each feature in ``counts``.
+    counts : (levels of all features, n_classes) result.
     """
     n_features, n_rows = codes.shape
     weighted = weights.size > 0
@@ -53,11 +58,17 @@ def count_codes(codes, class_codes, weights, n_levels, offsets, counts):
 
 @jit
 def count_sorted(codes, starts, n_levels, offsets, counts):
-    """Count uint8 codes by feature, level and class, for rows sorted by class; ``starts[j]`` is the first row of class
-    j.
+    """Count uint8 codes by feature, level and class, for rows sorted by class.
 
     For up to twelve levels, eight codes are compared with a level at a time. For more, rows take turns among four
     copies of the histogram, because consecutive increments of one counter wait for each other.
+
+    Parameters
+    ----------
+    codes : (n_features, n_rows) codes; those of ``n_levels`` or more are skipped.
+    starts : (n_classes + 1,) first row of each class.
+    n_levels, offsets : (n_features,) number of levels, and first level of each feature in ``counts``.
+    counts : (levels of all features, n_classes) result.
     """
     lanes = np.empty((4, 256), np.int64)
     for k in range(codes.shape[0]):
@@ -98,6 +109,7 @@ def count_sorted(codes, starts, n_levels, offsets, counts):
 
 @jit_inner
 def _count_singly(run, n_levels, counts, j):
+    """Count the codes in ``run`` by level into counts[level, j]; codes of ``n_levels`` or more are skipped."""
     for i in range(run.size):
         if run[i] < n_levels:
             counts[run[i], j] += 1.0
@@ -107,8 +119,14 @@ def _count_singly(run, n_levels, counts, j):
 def weigh_sorted(codes, weights, starts, classes, n_levels, offsets, counts):
     """Add row weights by feature, code and class, for rows in segments: counts[offsets[k] + code, class] += weight.
 
-    ``starts[s]`` is the first row of segment s, and ``classes[s]`` its class; no code is unseen. Rows take turns among
-    four copies of the histogram, because consecutive additions to one entry wait for each other.
+    Rows take turns among four copies of the histogram, because consecutive additions to one entry wait for each other.
+
+    Parameters
+    ----------
+    codes, weights : (n_features, n_rows) codes, of which none is unseen, and (n_rows,) row weights.
+    starts, classes : (n_segments + 1,) first row of each segment, and its class.
+    n_levels, offsets : (n_features,) number of codes, and first entry of each feature in ``counts``.
+    counts : (codes of all features, n_classes) result.
     """
     lanes = np.empty((4, n_levels.max() if n_levels.size else 0))
     for s in range(classes.size):
@@ -155,7 +173,10 @@ def mix_floats(values, salt, mixed):
 
 @jit
 def hash_texts(data, ends, hashes):
-    """Hash texts by their bytes (FNV-1a) into ``hashes``; text i ends at ``ends[i]`` in ``data``."""
+    """Hash texts by their bytes (FNV-1a) into ``hashes`` (n_texts,).
+
+    ``data`` holds the bytes of all texts; text i ends before ``ends[i]``, where the next one begins.
+    """
     begin = 0
     for i in range(ends.size):
         number = np.uint64(0xCBF29CE484222325)
@@ -169,6 +190,7 @@ def count_bits(typing_context, word):
     """Return the number of set bits of a word, by the population-count instruction of the processor."""
 
     def generate(context, builder, signature, arguments):
+        """Emit the population-count instruction for the only argument; called by Numba."""
         return builder.ctpop(arguments[0])
 
     return types.int64(types.int64), generate
@@ -226,6 +248,8 @@ def binary_information(counts, ones_left, ones_right, terms_left, terms_right, s
     Three of the four cells of a pair follow from the one that was counted. Independent counts give exactly 0 despite
     rounding.
 
+    Parameters
+    ----------
     counts : (n_segments, n, m) rows in which both features have level 1
     ones_left, ones_right : (n_segments, n or m) rows in which a feature has level 1
     terms_left, terms_right : (n_segments, n or m) sums of n log n over both levels of a feature
@@ -260,11 +284,15 @@ def plane_information(counts, left, right, n_levels, complete, margins, at, size
 
     A feature without unseen values has no plane for its first level; the counts of that level follow from the margins.
 
+    Parameters
+    ----------
     counts : (n_segments, planes of left, planes of right) rows
     left, right : positions of the features
+    n_levels : (n_features,) number of levels
     complete : (n_features,) mask of features without unseen values
-    margins : (n_segments, levels of all features) rows of each level; those of feature k begin at ``at[k]``
+    margins, at : (n_segments, levels of all features) rows of each level; those of feature k begin at ``at[k]``
     sizes : (n_segments,) rows
+    logs : table of n log n for n = 0, 1, 2 ...
     out : (4, n, m): the number of rows, and then mutual information, entropy of left and entropy of right, each times
         the number of rows, are added
     """
@@ -320,7 +348,8 @@ def count_cells(first, second, class_codes, weights, counts):
     n_classes).
 
     Rows alternate between the two tables, because consecutive increments of one cell wait for each other; the caller
-    adds the tables. Codes of unseen values are skipped.
+    adds the tables. ``first``, ``second`` and ``class_codes`` (n_rows,) are codes; those of unseen values are skipped.
+    ``weights`` (n_rows,) is empty if all are 1.
     """
     n_first, n_second, weighted = counts.shape[1], counts.shape[2], weights.size > 0
     for i in range(first.size):
@@ -333,12 +362,17 @@ def count_cells(first, second, class_codes, weights, counts):
 def row_information(codes, left, right, n_levels, weights, starts, logs, wide, out):
     """Compute mutual information of pairs of features by counting row by row, for many levels or weighted rows.
 
+    Parameters
+    ----------
     codes : (n_features, n_rows)
     left, right : positions of the features
+    n_levels : (n_features,) number of levels
     weights : (n_rows,), or size 0 if all are 1
     starts : (n_segments + 1,) first row of each segment
+    logs : table of n log n for n = 0, 1, 2 ...
     wide : (n, m) mask of pairs that are skipped, because `sparse_information` computes them
-    out : see `plane_information`
+    out : (4, n, m): the number of rows, and then mutual information, entropy of left and entropy of right, each times
+        the number of rows, are added
     """
     most, most_x, most_y, weighted = 0, 0, 0, weights.size > 0
     for i in range(left.size):
@@ -382,13 +416,20 @@ def row_information(codes, left, right, n_levels, weights, starts, logs, wide, o
 
 @jit
 def sparse_information(codes, n_levels, weights, starts, logs, out):
-    """Compute the mutual information of a pair whose table of counts would be too large, by a hash table of its filled
-    cells.
+    """Compute the mutual information of a pair of features whose table of counts would be too large, by a hash table of
+    its filled cells.
 
     Sums run over rows, not slots of the hash table, so their order does not depend on hashes.
 
+    Parameters
+    ----------
     codes : (2, n_rows)
-    out : (4,), see `plane_information`
+    n_levels : (2,) number of levels
+    weights : (n_rows,), or size 0 if all are 1
+    starts : (n_segments + 1,) first row of each segment
+    logs : table of n log n for n = 0, 1, 2 ...
+    out : (4,): the number of rows, and then mutual information and both entropies, each times the number of rows, are
+        added
     """
     x, y, n_x, n_y = codes[0], codes[1], n_levels[0], n_levels[1]
     size = 4
@@ -432,6 +473,12 @@ def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
     table to 0.
 
     If the information is tiny, independence is checked exactly, so that independent counts give 0 despite rounding.
+
+    Parameters
+    ----------
+    cells : flat table of ``n_x`` by ``n_y`` counts or sums of weights
+    row_sums, column_sums : scratch memory
+    logs, weights : as in `_n_log_n`
     """
     column_sums[:n_y] = 0.0
     joint = 0.0
@@ -456,6 +503,12 @@ def _sums_of_table(cells, n_x, n_y, row_sums, column_sums, logs, weights):
 
 @jit_inner
 def _sums(joint, row_sums, column_sums, logs, weights):
+    """Return the total of a table of counts, and its mutual information, row entropy and column entropy times the
+    total.
+
+    ``joint`` is the sum of n log n over its cells; ``row_sums`` and ``column_sums`` are its margins. For ``logs`` and
+    ``weights``, see `_n_log_n`.
+    """
     total, of_rows, of_columns = 0.0, 0.0, 0.0
     for n in row_sums:
         total += n
@@ -468,7 +521,9 @@ def _sums(joint, row_sums, column_sums, logs, weights):
 
 @jit_inner
 def _n_log_n(n, logs, weights):
-    """Return n log n: from the table ``logs`` for whole numbers, computed for sums of weights; 0 for n = 0."""
+    """Return n log n: from the table ``logs`` for whole numbers; computed if ``weights`` is not empty, because ``n`` is
+    then a sum of weights; 0 for n = 0.
+    """
     if weights.size == 0:
         return logs[np.uint64(n)]
     return n * np.log(n) if n > 0.0 else 0.0

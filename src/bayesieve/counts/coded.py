@@ -121,6 +121,7 @@ class CodedTable(ShortRepr):
                 raise ValueError(f"codes has {self.n_rows} rows but {what} has {len(column)}; give one for each row.")
 
     def _facts(self) -> dict[str, Any]:
+        """Return the sizes and names that the short representation shows."""
         facts = {"n_rows": self.n_rows, "n_features": self.n_features, "n_classes": self.n_classes}
         return facts | {"weighted": self.weights is not None, "names": self.names}
 
@@ -162,6 +163,7 @@ class CodedTable(ShortRepr):
 
     @cached_property
     def _sorted_by_class(self) -> CodedTable:
+        """Copy of the table with the rows sorted by class."""
         return self.take(self.rows.class_order())
 
     @property
@@ -176,9 +178,9 @@ class CodedTable(ShortRepr):
                 yield replace(self, codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, samples=None)
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
-        """Return the codes of the features and rows at some positions, shape (n, n_rows).
+        """Return the codes at some positions, shape (n_features, n_rows).
 
-        ``rows`` are ascending positions or a slice.
+        ``features`` are positions of features; ``rows`` are ascending positions of rows, or a slice.
         """
         return np.array([self.codes[k][rows] for k in features])
 
@@ -218,7 +220,7 @@ class CodedTable(ShortRepr):
         return replace(self, rows=replace(self.rows, **parts), unseen=None, samples=samples)
 
     def on(self, engine: Engine) -> CodedTable:
-        """Return a copy whose arrays are stored by another engine."""
+        """Return a copy whose arrays are stored by another engine, in memory or on disk."""
         if engine is self.engine:
             return self
         codes = engine.array(self.codes.shape, self.codes.dtype)

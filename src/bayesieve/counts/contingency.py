@@ -1,4 +1,7 @@
-"""Counts of every feature by level and class, and smoothed log probabilities computed from them."""
+"""Counts of every feature by level and class, and smoothed log probabilities computed from them.
+
+A *level* is an interval of numbers or a group of categories of a feature.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,7 @@ class ContingencyCounts(ShortRepr):
 
     @property
     def n_features(self) -> int:
+        """Number of features."""
         return self.offsets.size - 1
 
     @property
@@ -52,6 +56,7 @@ class ContingencyCounts(ShortRepr):
         return self.counts[self.offsets[k] : self.offsets[k + 1]]
 
     def __add__(self, other: ContingencyCounts) -> ContingencyCounts:
+        """Return the counts of the union of two disjoint sets of rows."""
         self._check_same(other)
         return ContingencyCounts(self.counts + other.counts, self.offsets, self.class_counts + other.class_counts)
 
@@ -62,6 +67,7 @@ class ContingencyCounts(ShortRepr):
         return ContingencyCounts(counts, self.offsets, left_over(self.class_counts, other.class_counts))
 
     def _check_same(self, other: ContingencyCounts) -> None:
+        """Raise ValueError if ``other`` has other features, levels or classes."""
         if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
             raise ValueError(
                 "Counts of different features, levels or classes cannot be added or subtracted; code both tables by "
@@ -70,7 +76,10 @@ class ContingencyCounts(ShortRepr):
 
 
 def left_over(counts: np.ndarray, taken: np.ndarray | float) -> np.ndarray:
-    """Return ``counts`` less ``taken`` for arrays of counts or weights; differences within rounding errors become 0."""
+    """Return ``counts`` minus ``taken``, element by element; differences within rounding errors become 0.
+
+    Both are arrays of counts or sums of weights.
+    """
     left: np.ndarray = counts - taken
     left[left < 1e-12 * counts] = 0.0
     return left
@@ -105,7 +114,9 @@ class JointCodes:
 
     @classmethod
     def of(cls, coded: CodedTable) -> JointCodes:
-        """Return the joint codes of a table whose rows are sorted by class."""
+        """Compute joint codes (one code per combination of levels of a few features) of a table whose rows are sorted
+        by class.
+        """
         from scipy.sparse import csr_array
 
         complete = [bool(row.max(initial=0) < n) for row, n in zip(coded.codes, coded.n_levels, strict=True)]
@@ -136,6 +147,8 @@ class JointCodes:
     def weigh(self, weights: np.ndarray, classes: np.ndarray) -> ContingencyCounts:
         """Return the weighted counts of every level by class; they equal `CodedTable.counts` up to rounding.
 
+        Parameters
+        ----------
         weights : (n_rows,) new row weights
         classes : (n_classes,) position of the class to which the rows of each class of the table are added
         """
@@ -150,7 +163,11 @@ class JointCodes:
 
 
 def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
-    """Group features, those with most codes first, such that no group has more than ``most`` combinations of codes."""
+    """Group features such that no group has more than ``most`` combinations of codes; return the features of each
+    group.
+
+    ``n_codes`` (n_features,) are numbers of codes. Features with most codes come first.
+    """
     groups: list[list[int]] = []
     n_cells = most + 1
     for k in np.argsort(-n_codes, kind="stable").tolist():
@@ -245,7 +262,13 @@ def smoothed_logs(
     counts: np.ndarray, class_counts: np.ndarray, n_levels: Any, n_classes: int, total: float, smoothing: Smoothing
 ) -> np.ndarray:
     """Return log P(level | class), (n_levels, n_classes), from counts by level and class, and by class over all levels.
-    For ``total`` and ``smoothing``, see `log_probabilities`.
+
+    Parameters
+    ----------
+    counts, class_counts : (n_levels, n_classes) rows (or weight) of each level and class, and of each class over all
+        levels.
+    n_levels, n_classes : numbers of levels of the feature, and of classes.
+    total, smoothing : as in `log_probabilities`.
     """
     if smoothing == "m-estimate":
         return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)
@@ -254,9 +277,13 @@ def smoothed_logs(
 
 
 def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: float, smoothing: Smoothing) -> np.ndarray:
-    """Return `log_probabilities` of every feature at once, shape (levels of all features, n_classes).
+    """Return log P(level | class) of every feature at once, shape (levels of all features, n_classes).
 
-    The levels of feature k are the rows ``offsets[k]`` to ``offsets[k + 1] - 1`` of ``counts`` and of the result.
+    Parameters
+    ----------
+    counts : (levels of all features, n_classes) rows (or weight) of each level and class.
+    offsets : (n_features + 1,) first level of each feature in ``counts`` and in the result.
+    total, smoothing : as in `log_probabilities`.
     """
     n_levels, n_classes = np.diff(offsets), counts.shape[1]
     feature = np.repeat(np.arange(n_levels.size) * n_classes, n_levels)
@@ -270,14 +297,20 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
 
 
 def log_probabilities_of_tables(tables: Sequence[np.ndarray], total: float, smoothing: Smoothing) -> list[np.ndarray]:
-    """Return `log_probabilities` for each of several tables of counts (n_levels, n_classes), as views of one array."""
+    """Return log P(level | class) for each of several tables of counts (n_levels, n_classes), as views of one array.
+
+    ``total`` and ``smoothing`` are those of `log_probabilities`.
+    """
     offsets = np.cumsum([0, *map(len, tables)])
     logs = log_probabilities_of_all(np.concatenate(tables), offsets, total, smoothing)
     return [logs[start:stop] for start, stop in pairwise(offsets.tolist())]
 
 
 def class_log_prior(class_counts: np.ndarray) -> np.ndarray:
-    """Return the logarithms of the class shares, shape (n_classes,); -inf for a class without rows."""
+    """Return the logarithms of the class shares, shape (n_classes,); -inf for a class without rows.
+
+    ``class_counts`` (n_classes,) are numbers (or weights) of rows.
+    """
     with np.errstate(divide="ignore"):
         prior: np.ndarray = np.log(class_counts) - np.log(class_counts.sum())
     return prior

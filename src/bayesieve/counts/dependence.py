@@ -61,7 +61,7 @@ class Dependence(ABC):
         """
 
     def with_class(self, counts: ContingencyCounts) -> np.ndarray:
-        """Return the dependence of every feature on the class, shape (n_features,)."""
+        """Return the dependence of every feature on the class, shape (n_features,), from counts by level and class."""
         values = np.zeros(counts.n_features)
         n_levels = np.diff(counts.offsets)
         for size in np.unique(n_levels):
@@ -71,10 +71,18 @@ class Dependence(ABC):
         return values
 
     def checked(self, tables: np.ndarray) -> np.ndarray:
-        """Call ``of_tables``; ValueError unless it returns one finite number for each table."""
+        """Return the result of ``of_tables``, (n_tables,); raise ValueError unless it is one finite number for each
+        table.
+
+        ``tables`` are counts (n_tables, n_levels, n_other_levels).
+        """
         return self._finite(self.of_tables(tables), tables.shape[:1], f"{len(tables)} tables")
 
     def _finite(self, values: Any, shape: tuple[int, ...], of: str) -> np.ndarray:
+        """Convert ``values`` to floats; raise ValueError unless they are finite and have the given ``shape``.
+
+        ``of`` names the tables or pairs of columns in the message.
+        """
         values = np.asarray(values, dtype=float)
         if values.shape != shape or not np.isfinite(values).all():
             raise ValueError(
@@ -115,8 +123,11 @@ class ValueDependence(Dependence):
         """
 
     def within(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Call ``of_columns`` with the same arguments; ValueError unless it returns one finite number per pair. Return
-        zeros if there are no rows.
+        """Return the result of ``of_columns``, (n_left, n_right), or zeros if there are no rows.
+
+        ``left`` (n_left, n_rows) and ``right`` (n_right, n_rows) are columns of numbers, ``weights`` (n_rows,) row
+        weights or None. Raise ValueError unless there is one finite number per pair, or if the measure does not support
+        the weights.
         """
         if not left.shape[1]:
             return np.zeros((len(left), len(right)))
@@ -131,7 +142,9 @@ class ValueDependence(Dependence):
         return self._finite(self.of_columns(left, right, weights), shape, f"{len(left)} x {len(right)} pairs")
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
-        """Return the dependence in tables of counts, with the position of each level as its number."""
+        """Return the dependence of pairs of columns, (n_pairs,), from counts (n_pairs, n_levels, n_other_levels), with
+        the position of each level as its number.
+        """
         values = np.zeros(len(tables))
         for at, table in enumerate(tables):
             cells = np.nonzero(table)
@@ -150,6 +163,9 @@ class PearsonCorrelation(ValueDependence):
     title = "absolute correlation"
 
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Return the absolute correlations, (n_left, n_right), of the columns of ``left`` and ``right``; see
+        `ValueDependence`.
+        """
         return np.minimum(np.abs(standardized(left, weights) @ standardized(right, weights).T), 1.0)
 
 
@@ -160,6 +176,9 @@ class SpearmanCorrelation(ValueDependence):
     title = "absolute rank correlation"
 
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Return the absolute rank correlations, (n_left, n_right), of the columns of ``left`` and ``right``; see
+        `ValueDependence`.
+        """
         sides = (standardized(mean_ranks(columns, weights)[0], weights) for columns in (left, right))
         return np.minimum(np.abs(next(sides) @ next(sides).T), 1.0)
 
@@ -176,6 +195,9 @@ class PairFunction(ValueDependence):
         self.name = getattr(function, "__name__", type(function).__name__)
 
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Return the result of the function, (n_left, n_right), for each column of ``left`` with each column of
+        ``right``.
+        """
         return np.array([[self.function(x, y) for y in right] for x in left], dtype=float)
 
     def __repr__(self) -> str:
@@ -187,7 +209,7 @@ def standardized(columns: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     correlation.
 
     Each column is centred, multiplied by the root of the row's share of the weight, and divided by its norm. Constant
-    columns become 0.
+    columns become 0. ``weights`` (n_rows,) are row weights; None if all are 1.
     """
     share = np.full(columns.shape[1], 1.0 / columns.shape[1]) if weights is None else weights / weights.sum()
     highest, lowest = columns.max(axis=1, keepdims=True), columns.min(axis=1, keepdims=True)
@@ -200,7 +222,9 @@ def standardized(columns: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 def mean_ranks(columns: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the rank of each value in its column, from 1 (ties share the mean), and its position among the distinct
-    values.
+    values of the column, both (n, n_rows) like ``columns``.
+
+    ``weights`` (n_rows,) are numbers of rows that each row stands for; None if all are 1.
     """
     ranks, codes = np.empty(columns.shape), np.empty(columns.shape, dtype=np.int64)
     for column, rank, code in zip(columns, ranks, codes, strict=True):
@@ -222,6 +246,7 @@ class EntropyDependence(Dependence):
         """
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
+        """Return the dependence of pairs of columns, (n_pairs,), from counts (n_pairs, n_levels, n_other_levels)."""
         total = tables.sum(axis=(1, 2))
         parts = tables.reshape(len(tables), -1), tables.sum(axis=2), tables.sum(axis=1)
         joint, left, right = (total * entropy(counts) for counts in parts)
@@ -237,9 +262,11 @@ class MutualInformation(EntropyDependence):
     unit = "nats"
 
     def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
+        """Return mutual information in nats: ``information`` divided by ``total``; see `EntropyDependence.of_sums`."""
         return np.divide(information, total, out=information)
 
     def with_class(self, counts: ContingencyCounts) -> np.ndarray:
+        """Return the mutual information of every feature with the class, (n_features,), in nats."""
         return class_information(counts)
 
 
@@ -252,11 +279,13 @@ class SymmetricalUncertainty(EntropyDependence):
     title = "symmetrical uncertainty"
 
     def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
+        """Return 2 I / (H(left) + H(right)) of each pair; see `EntropyDependence.of_sums`."""
         both = np.add(left, right)
         np.multiply(information, 2.0, out=information)
         return np.divide(information, np.maximum(both, 1e-300, out=both), out=information)
 
     def with_class(self, counts: ContingencyCounts) -> np.ndarray:
+        """Return the symmetrical uncertainty of every feature with the class, (n_features,)."""
         return class_symmetrical_uncertainty(counts)
 
 
@@ -305,7 +334,10 @@ _AT_ONCE = 16  # columns compared with all others in one call
 class RawValues(Protocol):
     """Protocol for sources of the raw values of coded rows, such as a `LevelRefitter`."""
 
-    def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]: ...
+    def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]:
+        """Return the raw numbers of each feature in the rows at some positions (None for all), or None for a feature
+        that is not numeric.
+        """
 
 
 class ColumnValues:
@@ -345,10 +377,14 @@ class ColumnValues:
         rows: np.ndarray | None = None,
         n_jobs: int | None = None,
     ) -> np.ndarray:
-        """Return the dependence of the features at ``left`` on those at ``right``, (n_left, n_right), in the rows at
-        ``rows``.
+        """Return the dependence of some features on others, (n_left, n_right).
 
-        None stands for all features, or all rows of positive weight.
+        Parameters
+        ----------
+        dependence : measure of the dependence between values.
+        left, right : positions of features; None for all.
+        rows : positions of the rows; None for all rows of positive weight.
+        n_jobs : number of threads.
         """
         every = np.arange(len(self.numbers))
         left, right = every if left is None else left, every if right is None else right
@@ -358,6 +394,7 @@ class ColumnValues:
         symmetric = np.array_equal(left, right)
 
         def fill(begin: int) -> None:
+            """Compute the dependence of a few features, from position ``begin`` of ``left`` on, on all others."""
             columns = np.arange(begin if symmetric else 0, right.size)
             for one in self._alike(left, np.arange(begin, min(begin + _AT_ONCE, left.size))):
                 for other in self._alike(right, columns):
@@ -372,8 +409,10 @@ class ColumnValues:
     def mean_within_classes(
         self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, *, n_jobs: int | None
     ) -> np.ndarray:
-        """Return the dependence within each class, averaged over the classes with their shares as weights, (n_left,
-        n_right).
+        """Return the dependence of some features on others within each class, averaged over the classes with their
+        shares as weights, (n_left, n_right).
+
+        ``left`` and ``right`` are positions of features, ``n_jobs`` the number of threads.
         """
         mean, total = np.zeros((left.size, right.size)), 0.0
         for rows in self._rows.by_class():
@@ -383,15 +422,18 @@ class ColumnValues:
         return mean / max(total, np.finfo(float).tiny)
 
     def _alike(self, features: np.ndarray, positions: np.ndarray) -> list[np.ndarray]:
-        """Group ``features`` that can be computed at once: all those without missing values, and each of the others
-        alone.
+        """Group features that can be computed at once: all those without missing values, and each of the others alone.
+
+        ``positions`` are positions in ``features``; each group is an array of them.
         """
         complete = self._complete[features[positions]]
         return [part for part in (positions[complete], *positions[~complete][:, None]) if part.size]
 
     def _common(self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the dependence between the features at ``left`` and ``right``, (n_left, n_right), in those of the
-        ``rows`` in which all of them have a value.
+        """Return the dependence between features, (n_left, n_right), in those of the ``rows`` in which all of them have
+        a value.
+
+        ``left`` and ``right`` are positions of features, ``rows`` positions of rows.
         """
         if not (self._complete[left].all() and self._complete[right].all()):
             rows = rows[~np.isnan(self.numbers[np.ix_(np.append(left, right), rows)]).any(axis=0)]
@@ -400,9 +442,10 @@ class ColumnValues:
 
 
 def raw_numbers(dependence: Dependence, coded: CodedTable, source: RawValues | None) -> list[np.ndarray | None] | None:
-    """Return the raw numbers of each feature in the coded rows, for `ColumnValues`.
+    """Return the raw numbers (n_rows,) of each feature in the coded rows, for `ColumnValues`, with None for features
+    that are not numeric.
 
-    None if the measure does not compare values, or there is no source of raw values.
+    Return None if the measure does not compare values, or if there is no ``source`` of raw values.
     """
     is_of_values = isinstance(dependence, ValueDependence)
     return source.numbers(coded.rows.positions) if is_of_values and source is not None else None

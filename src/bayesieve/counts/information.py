@@ -122,7 +122,7 @@ def class_information(counts: ContingencyCounts) -> np.ndarray:
     >>> class_information(coded.counts).round(6).tolist()
     [0.0, 0.693147]
     """
-    return _Parts(counts).information
+    return _FeatureInformation(counts).information
 
 
 def class_symmetrical_uncertainty(counts: ContingencyCounts) -> np.ndarray:
@@ -138,13 +138,17 @@ def class_symmetrical_uncertainty(counts: ContingencyCounts) -> np.ndarray:
     float array, shape (n_features,)
         From 0 to 1.
     """
-    parts = _Parts(counts)
+    parts = _FeatureInformation(counts)
     return 2.0 * parts.information / _or_one(parts.feature_entropy + parts.class_entropy)
 
 
-class _Parts:
+class _FeatureInformation:
     """Mutual information with the class, and entropies, of every feature, computed in a few passes over all levels at
     once.
+
+    Attributes
+    ----------
+    information, feature_entropy, class_entropy : (n_features,) in nats, in the rows in which the feature has a level
     """
 
     def __init__(self, counts: ContingencyCounts) -> None:
@@ -168,7 +172,11 @@ class _Parts:
 
 
 def sums_of_features(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Sum values (levels of all features, ...) over the levels of each feature, (n_features, ...); 0 without levels."""
+    """Sum values over the levels of each feature, shape (n_features, ...); 0 without levels.
+
+    ``values`` (levels of all features, ...) are listed feature after feature; ``offsets`` (n_features + 1,) is the
+    first level of each feature.
+    """
     sums = np.zeros((offsets.size - 1, *values.shape[1:]))
     filled = np.diff(offsets) > 0
     if filled.any():

@@ -1,4 +1,8 @@
-"""Mutual information and other measures of dependence between all pairs of features of a coded table."""
+"""Mutual information and other measures of dependence between all pairs of features of a coded table.
+
+A *bit plane* of a level has one bit per row, set if the row has the level. Rows of a *segment* (one class, or all rows)
+are counted together. A *tile* is a rectangle of the matrix of results, for pairs of features that are counted alike.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +63,10 @@ class _Tile:
     triangle: bool
 
     def put(self, rows: Any, columns: Any, values: np.ndarray) -> None:
-        """Store values of pairs in some rows and columns of the tile, and mirror them if the result is symmetric."""
+        """Store values of pairs in the result matrix, and mirror them if it is symmetric.
+
+        ``rows`` and ``columns`` are positions within the tile; ``values`` has shape (n_rows, n_columns).
+        """
         rows, columns = self.rows[rows], self.columns[columns]
         if self.triangle and columns[0] == rows[0]:
             below = np.tril_indices(rows.size, -1)  # of the square in the middle both halves were counted
@@ -70,8 +77,8 @@ class _Tile:
 
 
 def _region(rows: np.ndarray, columns: np.ndarray) -> Any:
-    """Return an index of a rectangle of an array, with slices if possible, because they are much faster than
-    positions.
+    """Return an index of the rectangle of an array at the positions ``rows`` and ``columns``, with slices if possible,
+    because they are much faster than positions.
     """
     spans = tuple(slice(p[0], p[-1] + 1) for p in (rows, columns) if p.size and p[-1] - p[0] + 1 == p.size)
     return spans if len(spans) == 2 else np.ix_(rows, columns)
@@ -172,6 +179,9 @@ class PairInformation:
         return self.of(SymmetricalUncertainty(), features, others)
 
     def _set_kinds(self) -> None:
+        """Find the features without unseen values, and decide how the pairs of each feature are counted: by bit planes
+        or row by row.
+        """
         coded = self._coded
         self._complete = np.zeros(coded.n_features, dtype=np.int64)
         few = np.flatnonzero(coded.n_levels <= _MOST_LEVELS) if coded.weights is None else np.zeros(0, dtype=np.int64)
@@ -205,6 +215,9 @@ class PairInformation:
         self._entropies = np.maximum(np.cumsum(entropies, axis=0)[-1], 0.0)  # times the rows
 
     def _positions(self, features: Any) -> np.ndarray:
+        """Return positions of features from positions, a mask or a slice (None for all); raise ValueError if they are
+        invalid.
+        """
         if features is None or isinstance(features, slice):
             return self._everything if features is None else self._everything[features]
         chosen = np.asarray(features)
@@ -245,8 +258,8 @@ class PairInformation:
             for other, columns in by_kind.items():
                 if not symmetric or kind <= other:
                     triangle = symmetric and kind == other
-                    part = _Tile(block, rows, columns, left[rows], right[columns], symmetric, triangle)
-                    tasks += (self._by_rows if _MANY in (kind, other) else self._by_planes)(part, dependence)
+                    tile = _Tile(block, rows, columns, left[rows], right[columns], symmetric, triangle)
+                    tasks += (self._by_rows if _MANY in (kind, other) else self._by_planes)(tile, dependence)
         words = self._coded.n_rows if _MANY in by_kind else int(self._segments.word_starts[-1])
         map_in_threads(lambda task: task(), tasks, self._n_jobs if block.size * words >= _PARALLEL_WORK else 1)
         return block
@@ -254,12 +267,19 @@ class PairInformation:
     def _by_tables(
         self, block: np.ndarray, left: np.ndarray, right: np.ndarray, symmetric: bool, dependence: Dependence
     ) -> None:
-        """Fill the result ``block`` for a measure that needs tables of counts, which are computed for many pairs at a
-        time.
+        """Fill the result for a measure that needs tables of counts, which are computed for many pairs at a time.
+
+        Parameters
+        ----------
+        block : (n_left, n_right) result.
+        left, right : positions of the features in its rows and columns.
+        symmetric : whether both are equal, so that half of the pairs is enough.
+        dependence : the measure.
         """
         n_levels = self._n_levels
 
         def fill(row: int) -> None:
+            """Compute one row of the result: the dependence of one feature on the others."""
             x, columns = int(left[row]), np.arange(row if symmetric else 0, right.size)
             for n_others in np.unique(n_levels[right[columns]]).tolist():
                 n_cells = int(n_levels[x]) * n_others
@@ -270,16 +290,16 @@ class PairInformation:
                     )
                 alike = columns[n_levels[right[columns]] == n_others]
                 at_once = max(1, _CELLS_AT_ONCE // max(n_cells, self._coded.n_rows, 1))
-                for part in (alike[begin : begin + at_once] for begin in range(0, alike.size, at_once)):
-                    sums, totals = np.zeros(part.size), np.zeros(part.size)
+                for batch in (alike[begin : begin + at_once] for begin in range(0, alike.size, at_once)):
+                    sums, totals = np.zeros(batch.size), np.zeros(batch.size)
                     for first, last in pairwise(self._segments.row_starts.tolist()):
-                        tables = self._tables(x, right[part], slice(first, last))
+                        tables = self._tables(x, right[batch], slice(first, last))
                         rows = tables.sum(axis=(1, 2))
                         sums += rows * dependence.checked(tables)
                         totals += rows
-                    block[row, part] = values = sums / np.maximum(totals, 1e-300)
+                    block[row, batch] = values = sums / np.maximum(totals, 1e-300)
                     if symmetric:
-                        block[part, row] = values
+                        block[batch, row] = values
 
         map_in_threads(fill, range(left.size), self._n_jobs)
 
@@ -287,7 +307,7 @@ class PairInformation:
         """Return the contingency tables of feature ``x`` with each of ``others``, shape (n_others, levels of x, levels
         of other).
 
-        Only the rows of ``segment`` are counted. All features in ``others`` have the same number of levels.
+        Only the rows of ``segment`` are counted. ``others`` are positions of features with equal numbers of levels.
         """
         n_levels, n_others = int(self._n_levels[x]), int(self._n_levels[others[0]])
         one, several = self._in_order()[x, segment].astype(np.int64), self._in_order()[others, segment].astype(np.int64)
@@ -299,16 +319,19 @@ class PairInformation:
 
     @cached_property
     def _values(self) -> ColumnValues:
+        """Values of the features as numbers (`ColumnValues`), for measures of dependence between values."""
         return ColumnValues(self._coded, self._numbers)
 
     def _in_order(self) -> np.ndarray:
-        """Return the codes of all features with the rows of each segment contiguous."""
+        """Return the codes of all features, (n_features, n_rows), with the rows of each segment contiguous."""
         if self._codes is None:
             self._codes = np.ascontiguousarray(self._segments.in_order(self._coded.codes))
         return self._codes
 
     def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
-        """Group the features at ``positions`` by kind; return the indices within ``positions`` for each kind."""
+        """Group the features at ``positions`` by the way their pairs are counted; return the indices within
+        ``positions`` for each kind.
+        """
         if positions.size == 1:  # a single row of pairs: skip the grouping, which takes as long as the counts
             return {int(self._kinds[positions[0]]): np.zeros(1, dtype=np.int64)}
         if positions is self._everything:
@@ -316,18 +339,20 @@ class PairInformation:
         kinds = self._kinds[positions]
         return {kind: np.flatnonzero(kinds == kind) for kind in np.unique(kinds).tolist()}
 
-    def _by_rows(self, part: _Tile, dependence: EntropyDependence) -> list[Task]:
+    def _by_rows(self, tile: _Tile, dependence: EntropyDependence) -> list[Task]:
+        """Divide a tile that is counted row by row into tasks of a few features each."""
         self._in_order()
-        begins = range(0, part.left.size, _FEATURES_AT_ONCE)
-        return [partial(self._count_rows, part, dependence, begin) for begin in begins]
+        begins = range(0, tile.left.size, _FEATURES_AT_ONCE)
+        return [partial(self._count_rows, tile, dependence, begin) for begin in begins]
 
-    def _count_rows(self, part: _Tile, dependence: EntropyDependence, begin: int) -> None:
+    def _count_rows(self, tile: _Tile, dependence: EntropyDependence, begin: int) -> None:
+        """Compute the rows of a tile from ``begin`` on, for a few features, by counting row by row."""
         from bayesieve.counts._kernels import row_information, sparse_information
 
         codes = self._in_order()
-        left = part.left[begin : begin + _FEATURES_AT_ONCE]
-        low = begin if part.triangle else 0
-        right = part.right[low:]
+        left = tile.left[begin : begin + _FEATURES_AT_ONCE]
+        low = begin if tile.triangle else 0
+        right = tile.right[low:]
         sums = np.zeros((4, left.size, right.size))
         options = (self._weights, self._segments.row_starts, self._logs)
         cells = self._n_levels[left][:, None] * self._n_levels[right]
@@ -337,37 +362,37 @@ class PairInformation:
             pair, of_pair = np.array([left[i], right[j]]), np.zeros(4)
             sparse_information(codes[pair], self._n_levels[pair], *options, of_pair)
             sums[:, i, j] = of_pair
-        part.put(slice(begin, begin + left.size), slice(low, None), _of_sums(dependence, sums))
+        tile.put(slice(begin, begin + left.size), slice(low, None), _of_sums(dependence, sums))
 
-    def _by_planes(self, part: _Tile, dependence: EntropyDependence) -> list[Task]:
+    def _by_planes(self, tile: _Tile, dependence: EntropyDependence) -> list[Task]:
         """Divide a tile that is computed by bit planes into tasks whose counts fit in the cache."""
-        right = self._planes[int(self._kinds[part.right[0]])]
-        places = self._place[part.right]
+        right = self._planes[int(self._kinds[tile.right[0]])]
+        places = self._place[tile.right]
         n_other = right.features.size - places.size
         # The bit planes on the right are of more features than asked for. Counting them all and discarding results is
         # cheaper than copying those that are needed, unless most results would be discarded.
-        if part.triangle or part.left.size * n_other > 2 * places.size:
+        if tile.triangle or tile.left.size * n_other > 2 * places.size:
             right, places = right.take(places), np.arange(places.size)
         n_segments = self._segments.sizes.size
         right_at_once = max(1, _RIGHT_AT_ONCE // n_segments)
         per_left = max(1, n_segments * min(right_at_once, right.n_planes))
-        left_sizes, right_sizes = self._n_levels[part.left] - self._complete[part.left], np.diff(right.starts)
+        left_sizes, right_sizes = self._n_levels[tile.left] - self._complete[tile.left], np.diff(right.starts)
         columns = _pieces(right_sizes, right_at_once)
         whole_rows = len(columns) == 1
         tasks: list[Task] = []
         for begin, end in _pieces(left_sizes, _COUNTS_AT_ONCE // per_left):
-            if part.triangle and whole_rows:
+            if tile.triangle and whole_rows:
                 columns = [(begin, right_sizes.size)]
-            elif part.triangle:  # a square on the diagonal, and the pieces to its right
+            elif tile.triangle:  # a square on the diagonal, and the pieces to its right
                 pieces = _pieces(right_sizes[end:], right_at_once)
                 columns = [(begin, end), *((end + low, end + high) for low, high in pieces)]
             for low, high in columns:
-                tasks.append(partial(self._count_planes, part, dependence, begin, end, right, places, low, high))
+                tasks.append(partial(self._count_planes, tile, dependence, begin, end, right, places, low, high))
         return tasks
 
     def _count_planes(
         self,
-        part: _Tile,
+        tile: _Tile,
         dependence: EntropyDependence,
         begin: int,
         end: int,
@@ -376,12 +401,20 @@ class PairInformation:
         low: int,
         high: int,
     ) -> None:
-        """Compute part of a tile: features ``begin`` to ``end`` - 1 on the left, planes ``low`` to ``high`` - 1 of
-        ``right``.
+        """Compute part of a tile from bit planes.
+
+        Parameters
+        ----------
+        tile : the tile.
+        dependence : the measure.
+        begin, end : its rows ``begin`` to ``end`` - 1.
+        right : bit planes that include those of its columns.
+        places : position in ``right`` of the feature of each column.
+        low, high : the features ``low`` to ``high`` - 1 of ``right`` are counted.
         """
         from bayesieve.counts._kernels import binary_information, count_common, plane_information
 
-        features, others, segments = part.left[begin:end], right.features[low:high], self._segments
+        features, others, segments = tile.left[begin:end], right.features[low:high], self._segments
         left = self._planes[int(self._kinds[features[0]])]
         wanted = left.of_features(self._place[features])
         first, last = int(right.starts[low]), int(right.starts[high])
@@ -402,15 +435,17 @@ class PairInformation:
             )
             values = _of_sums(dependence, sums)
         if places.size == right.features.size:
-            part.put(slice(begin, end), slice(low, high), values)
+            tile.put(slice(begin, end), slice(low, high), values)
         else:
             columns = np.flatnonzero((places >= low) & (places < high))
-            part.put(slice(begin, end), columns, values[:, places[columns] - low])
+            tile.put(slice(begin, end), columns, values[:, places[columns] - low])
 
 
 def _of_sums(dependence: EntropyDependence, sums: np.ndarray) -> np.ndarray:
-    """Compute a measure from the sums of the kernels, (4, n, m), with mutual information clipped to its theoretical
-    bounds.
+    """Compute a measure of dependence, (n, m), from the sums of the kernels, with mutual information clipped to its
+    theoretical bounds.
+
+    ``sums`` (4, n, m) are the number of rows, and mutual information and both entropies times this number.
     """
     total, information, left, right = sums
     left, right = np.maximum(left, 0.0), np.maximum(right, 0.0)
@@ -419,7 +454,11 @@ def _of_sums(dependence: EntropyDependence, sums: np.ndarray) -> np.ndarray:
 
 
 def _pieces(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Split items into consecutive ranges of total size at most ``most``; a larger item forms a range by itself."""
+    """Split items into consecutive ranges (begin, end) of total size at most ``most``; a larger item forms a range by
+    itself.
+
+    ``sizes`` (n_items,) are the sizes of the items.
+    """
     pieces, ends = [], np.cumsum(sizes)
     begin = 0
     while begin < ends.size:
@@ -443,6 +482,7 @@ def strongest_within_classes(
     coded : CodedTable with classes
     dependence : a measure whose larger values mean more dependence
     n_jobs : threads; results do not depend on it
+    numbers : for each feature, its raw numbers (n_rows,) or None, for measures of dependence between values
 
     Returns
     -------
@@ -493,7 +533,7 @@ class Segments:
 
     @classmethod
     def of(cls, coded: CodedTable, *, by_class: bool) -> Segments:
-        """Return one segment for each class, or a single segment of all rows."""
+        """Return one segment of rows for each class or, unless ``by_class``, a single segment of all rows."""
         order, sizes = None, np.array([coded.n_rows])
         if by_class:
             classes = np.asarray(coded.class_codes)
@@ -508,11 +548,11 @@ class Segments:
         return np.diff(self.row_starts)
 
     def in_order(self, rows: np.ndarray) -> np.ndarray:
-        """Sort the last axis of an array, that of the rows, by segment."""
+        """Return an array with its last axis, that of the rows, sorted by segment."""
         return rows if self.order is None else rows[..., self.order]
 
     def pack(self, flags: np.ndarray) -> np.ndarray:
-        """Pack booleans (n, n_rows), with rows sorted by segment, into words of bits (n, n_words)."""
+        """Pack booleans (n, n_rows), with rows sorted by segment, into the bits of 64-bit words, (n, n_words)."""
         planes = np.zeros((flags.shape[0], int(self.word_starts[-1])), dtype=np.int64)
         bytes_of = planes.view(np.uint8)
         for begin, end, word in zip(self.row_starts[:-1], self.row_starts[1:], self.word_starts[:-1], strict=True):
@@ -543,7 +583,15 @@ class BitPlanes:
 
     @classmethod
     def of(cls, coded: CodedTable, features: np.ndarray, complete: np.ndarray, segments: Segments) -> BitPlanes:
-        """Return the bit planes of features; ``complete`` is a mask of those without unseen values."""
+        """Return the bit planes of some features of a coded table.
+
+        Parameters
+        ----------
+        coded : the table.
+        features : positions of the features.
+        complete : mask of those without unseen values.
+        segments : groups of rows, whose bits begin in a new word.
+        """
         from bayesieve.counts._kernels import count_planes
 
         n_levels, skipped = coded.n_levels[features], complete.astype(np.int64)
@@ -570,16 +618,17 @@ class BitPlanes:
 
     @property
     def n_planes(self) -> int:
+        """Number of bit planes."""
         return int(self.starts[-1])
 
     def of_features(self, places: np.ndarray) -> np.ndarray:
-        """Return the columns of ``words`` with the bit planes of the features at positions ``places``."""
+        """Return the columns of ``words`` with the bit planes of the features at the positions ``places``."""
         sizes = self.starts[places + 1] - self.starts[places]
         begins = np.cumsum(sizes) - sizes
         return np.arange(sizes.sum()) + np.repeat(self.starts[places] - begins, sizes)
 
     def take(self, places: np.ndarray) -> BitPlanes:
-        """Return a copy with only the bit planes of the features at positions ``places``, without their margins."""
+        """Return a copy with only the bit planes of the features at the positions ``places``, without their margins."""
         if np.array_equal(places, np.arange(self.features.size)):
             return self
         words = np.take(self.words, self.of_features(places), axis=1)
@@ -587,5 +636,5 @@ class BitPlanes:
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
-    """Return the starts of consecutive segments of these sizes, and the end of the last one."""
+    """Return the starts of consecutive segments of the given ``sizes`` (n,), and the end of the last one, (n + 1,)."""
     return np.concatenate([[0], np.cumsum(sizes)])

@@ -1,5 +1,8 @@
 """Hashes of rows and features by their contents, independent of names, units and order, and random samples drawn by
 them.
+
+A *row hash* is an unsigned 64-bit number computed from the values of a row. The rows with the lowest hashes form a
+random sample that does not depend on row order.
 """
 
 from __future__ import annotations
@@ -38,7 +41,11 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndarray:
-    """Sort features by hashes of their counts, independently of the order of levels and classes."""
+    """Sort features by hashes of their counts, independently of the order of levels and classes, and return their
+    positions.
+
+    ``counts`` are numbers (or weights) of rows by level and class; ``features`` (n,) are positions of the features.
+    """
     if features.size == 0:
         return features
     cells = mixed((counts.counts + 0.0).view(np.uint64))
@@ -51,8 +58,13 @@ def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndar
 def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = None) -> np.ndarray:
     """Draw ``most`` rows, or all if there are fewer, and return their positions in ascending order.
 
-    The rows with the lowest random ``keys`` are drawn, so the sample does not depend on row order, and larger samples
-    contain smaller ones. Rows with equal keys get different ones first, so that duplicates are drawn in proportion.
+    The sample does not depend on row order, draws duplicates in proportion, and is nested in larger samples.
+
+    Parameters
+    ----------
+    keys : (n_rows,) row hashes; the rows with the lowest ones are drawn. Rows with equal keys first get different ones.
+    most : number of rows.
+    weights : (n_rows,) row weights, by which rows with equal keys are ordered; None if all are 1.
     """
     if keys.size <= most:
         return np.arange(keys.size)
@@ -60,8 +72,8 @@ def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = N
 
 
 def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Return distinct keys: rows with equal keys are numbered, in the order of their weights, and get different
-    ones.
+    """Return distinct keys, (n_rows,): rows with equal ``keys`` are numbered, in the order of their ``weights``
+    (n_rows,) if given, and get different ones.
     """
     in_order = np.sort(keys)
     if not np.any(in_order[1:] == in_order[:-1]):
@@ -139,9 +151,7 @@ class RowSamples:
         """Return the positions of the rows with the lowest keys, in ascending order of keys.
 
         If ``most`` has one entry, the result is one array of ``most[0]`` rows; otherwise, one array of ``most[j]`` rows
-        of each class j.
-
-        For very many rows, keys are collected range by range, to limit the memory.
+        of each class j. For very many rows, keys are collected range by range, to limit the memory.
         """
         hashes, classes, weights = self.row_hashes(), np.asarray(self.rows.class_codes), self.rows.weights
         n_ranges = -(-classes.size // _ROWS_AT_ONCE)
@@ -170,9 +180,10 @@ class RowSamples:
 
 
 def _balanced_numbers(n_rows: np.ndarray, most: int) -> np.ndarray:
-    """Return how many of the ``n_rows[j]`` rows of each class j are drawn for a balanced sample of ``most`` rows.
+    """Return how many rows of each class are drawn for a balanced sample of ``most`` rows, shape (n_classes,).
 
-    At least one row of each class that has rows is drawn.
+    ``n_rows`` (n_classes,) are the numbers of rows of the classes. At least one row of each class that has rows is
+    drawn.
     """
     in_order = np.sort(n_rows[n_rows > 0])
     rarer = np.cumsum(in_order) - in_order
@@ -193,6 +204,7 @@ def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:
     salts = mixed(text_hashes(table.names))
 
     def add(i: int) -> None:
+        """Add the hashes of the values of the i-th column to those of the rows."""
         column = table.column(i)
         if column.kind == "numeric":
             bits = np.empty(table.n_rows, dtype=np.uint64)
@@ -266,7 +278,7 @@ def hash_codes(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.nda
 
 
 @dataclass
-class Content:
+class ContentHashes:
     """Hashes of rows and classes by content, unaffected by names, units, and the order of columns and rows.
 
     The method is colour refinement (Weisfeiler and Leman 1968): in a few rounds, rows are hashed from the hashes of
@@ -278,7 +290,11 @@ class Content:
     columns : for each column, (n_rows,) integer codes of its values.
     ordered : for each column, the number of values, from code 0 on, whose order is meaningful. Reversing the order
         changes nothing.
-    classes : (n_rows,) class codes
+    classes : (n_rows,) class codes.
+
+    Attributes
+    ----------
+    of_rows, of_classes : (n_rows,) and (n_classes,) hashes.
     """
 
     columns: Sequence[np.ndarray]
@@ -305,8 +321,9 @@ class Content:
 
 
 def _places(column: np.ndarray, n_ordered: int) -> np.ndarray:
-    """Return a hash for each value of a column from its distance in rank to the middle value, equal in both
-    directions.
+    """Return a hash for each value of a column from its distance in rank to the middle value, equal in both directions.
+
+    ``column`` (n_rows,) are codes of values; the first ``n_ordered`` values are ordered, all others get equal hashes.
     """
     places = np.zeros(int(column.max(initial=0)) + 1, dtype=np.int64)
     places[:n_ordered] = 1 + np.abs(2 * np.arange(n_ordered) - (n_ordered - 1))
@@ -314,6 +331,7 @@ def _places(column: np.ndarray, n_ordered: int) -> np.ndarray:
 
 
 def _sums(of_rows: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """Sum the hashes of rows, (n_rows,), by ``group`` (n_rows,); return the sums, (n_groups,), modulo 2^64."""
     sums = np.zeros(n_groups, dtype=np.uint64)
     np.add.at(sums, group, of_rows)
     return sums

@@ -543,7 +543,8 @@ def sorted_pairs(keys, weights, offsets, positive, tolerance, ordered, ordered_w
 
 @jit
 def pair_sums(scan, moves, chosen, targets, positive, weights, work, sums):
-    """Compute the weight of the pairs that each candidate orders correctly, for each class against the rest.
+    """Compute the weight of the pairs that each candidate subset of features orders correctly, for each class against
+    the rest.
 
     sums[c, t] is set for candidate c in ``chosen`` and class targets[t], if it is NaN.
 
@@ -645,8 +646,8 @@ def _of_cells(values, first_of, item_groups, n):
 
 @jit
 def cell_sums(scan, moves, chosen, targets, positive, work, sums):
-    """Compute the weight of the pairs that each candidate orders correctly from cells of rows with equal scores and
-    levels, so that fewer items are sorted. Parameters are those of `pair_sums`.
+    """Compute the weight of the pairs that each candidate subset of features orders correctly from cells of rows with
+    equal scores and levels, so that fewer items are sorted. Parameters are those of `pair_sums`.
     """
     levels, item_levels = work.levels[0][: scan.group_of.size], work.levels[1]
     keys, bits, odds, ordered = work.longs[0], work.longs[1], work.doubles[1], work.longs[2]

@@ -17,7 +17,7 @@ TIE = 2e-12
 
 @jit
 def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Add up the weight of the rows of class j that candidate c misclassifies: sums[c, j].
+    """Add up the weight of the rows of class j that candidate subset c of features misclassifies: sums[c, j].
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
 def chosen_sums(
     ratios, codes, offsets, classes, weights, label, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
-    """Add up the weight of the rows of class j != ``label`` that candidate c predicts as class ``label``: sums[c, j].
+    """Add up the weight of the rows of class j != ``label`` that candidate subset c of features predicts as class
+    ``label``: sums[c, j].
 
     Parameters
     ----------
@@ -119,7 +120,8 @@ def chosen_sums(
 def cost_sums(
     ratios, codes, offsets, classes, weights, costs, columns, lows, highs, kinds, starts, n_codes, table, sums
 ):
-    """Add up the costs if every row is given the label with the lowest expected cost under candidate c: sums[c].
+    """Add up the costs if every row is given the label with the lowest expected cost under candidate subset c of
+    features: sums[c].
 
     The lowest label wins a tie.
 
@@ -178,7 +180,8 @@ def cost_sums(
 
 @jit
 def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Add up the benefits of the decisions with the largest expected benefit under candidate c: sums[c].
+    """Add up the benefits of the decisions with the largest expected benefit under candidate subset c of features:
+    sums[c].
 
     Benefits are differences to that of the first decision, whose sum is therefore 0. Of ties, the first decision is
     taken.

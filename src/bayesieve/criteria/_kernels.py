@@ -70,7 +70,7 @@ def look_up_factors(factor, code, level, low, high, kind):
 @jit_sum
 def sum_products(total, base, ratios, begin, code, segment, start, n_codes, table, low, high, kind, factor):
     """Compute total[i] = base[i] + sum over other classes of ratio * factor, the reciprocal of P(true class), for the
-    rows of a block under one candidate.
+    rows of a block under one candidate subset of features.
 
     Parameters
     ----------
@@ -117,7 +117,8 @@ def log_loss_sums(
     ratios, base, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, by_row,
     products, is_first, is_last, sums,
 ):  # fmt: skip
-    """Add up log losses of each candidate c: sums[c] += sum over rows of log(base + sum_o ratio * factor), in nats.
+    """Add up log losses of each candidate c (a subset of features): sums[c] += sum over rows of log(base + sum_o ratio
+    * factor), in nats.
 
     The sum of logarithms is computed as the logarithm of a running product, whose exponent is moved to an integer
     before it overflows. This takes one ``log`` per lane of a vector at the end instead of one per row.
@@ -418,7 +419,8 @@ def two_way_sums(ratios, near, codes, offsets, columns, lows, starts, n_codes, t
 
 @jit
 def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Add up the probability of the true class for each candidate c: sums[c] += sum over rows of P(true class).
+    """Add up the probability of the true class for each candidate c (a subset of features): sums[c] += sum over rows of
+    P(true class).
 
     Parameters
     ----------
@@ -449,8 +451,8 @@ def probability_sums(ratios, codes, offsets, weights, columns, lows, highs, kind
 
 @jit
 def squared_error_sums(ratios, codes, offsets, weights, columns, lows, highs, kinds, starts, n_codes, table, sums):
-    """Add up squared errors for each candidate c: sums[c] += sum over rows and classes of (T - P)^2, with T = 1 for the
-    true class and 0 for others.
+    """Add up squared errors for each candidate c (a subset of features): sums[c] += sum over rows and classes of (T -
+    P)^2, with T = 1 for the true class and 0 for others.
 
     Parameters
     ----------
@@ -535,7 +537,8 @@ def _multiplied(row, factor):
 
 @jit
 def joint_sums(joint, codes, offsets, weights, columns, lows, highs, kinds, starts, table, sums):
-    """Add up log(sum over classes of joint * factor) over the rows for each candidate c: sums[c].
+    """Add up log(sum over classes of joint * factor) over the rows for each candidate c (a subset of features):
+    sums[c].
 
     A few sums are multiplied before the logarithm is taken, because logarithms take most of the time.
 

@@ -353,7 +353,7 @@ def _shifted_pairs(ladder, codes, bound, move_0, move_1, tolerance, prefixes, ro
 
 @jit
 def ladder_sums(scan, moves, chosen, ladder, lists, sums):
-    """Compute sums[c, 0], the number of pairs that candidate c in ``chosen`` orders correctly; features have two
+    """Compute sums[c, 0], the number of pairs that candidate subset c in ``chosen`` orders correctly; features have two
     levels.
 
     Parameters

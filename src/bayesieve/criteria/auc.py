@@ -68,10 +68,12 @@ class AUC(Criterion):
         return RowScores(block, tables, prior_ratios)  # no rows are skipped: all of them are ranked
 
     def sums(self, rows: RowScores, moves: AreaMoves) -> np.ndarray:
-        """Return the weight of the pairs of a positive and a negative row that each candidate ranks correctly.
+        """Return the weight of the pairs of a positive and a negative row that each candidate subset of features ranks
+        correctly.
 
         The shape is (n_candidates, 1) for two classes, otherwise (n_candidates, n_classes), for each class against the
-        rest. ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        rest. ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate
+        subsets, from ``rows.moves()``.
         """
         block, n_classes = rows.block, rows.tables.n_classes
         totals = block.class_totals(n_classes)
@@ -85,7 +87,7 @@ class AUC(Criterion):
         return sums
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the area under the ROC curve of each candidate, (n_candidates,).
+        """Return the area under the ROC curve of each candidate subset of features, (n_candidates,).
 
         ``sums`` are the results of `sums`; ``n_selected`` (n_candidates,) the numbers of selected features;
         ``class_totals`` (n_classes,) the rows (or weight) by class.
@@ -157,7 +159,9 @@ class RowScores(LogRatios):
     _ladder: tuple[Scores, Ladder | None] | None = None  # sorted rows, and the scores by which they were sorted
 
     def scan(self) -> Scores:
-        """Return the arrays that a pass over candidates reads; they are computed once after each move."""
+        """Return the arrays that a pass over candidate subsets reads, computed once after each change of the current
+        subset.
+        """
         # No lock is needed: several threads may compute the same arrays, and the last one stores them.
         scores: Scores | None = self._scan
         if scores is None:
@@ -166,8 +170,8 @@ class RowScores(LogRatios):
         return scores
 
     def ladder(self, features: np.ndarray) -> tuple[Ladder, np.ndarray] | None:
-        """Return the sorted rows for candidates of two levels, and the positions of their two segments, negatives
-        first.
+        """Return the sorted rows for candidates that add or drop a feature of two levels, and the positions of their
+        two segments, negatives first.
 
         ``features`` (n_candidates,) are the features of the candidates, -1 for none. Return None if no candidate has
         two levels, or if sorting is not worthwhile.
@@ -239,7 +243,7 @@ class RowScores(LogRatios):
         return ratios, is_wide if is_wide.any() else is_wide[:0], int(np.ceil(error * 2.0 ** (53 - SPARE_BITS))) + 2
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> AreaMoves:
-        """Return candidates as arrays for the kernels.
+        """Return candidates, the current subset with one feature added or dropped, as arrays for the compiled kernels.
 
         ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
         dropped.

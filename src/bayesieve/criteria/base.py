@@ -101,7 +101,8 @@ class Criterion(ABC):
     def start(
         self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
     ) -> Any:
-        """Return the state of the rows under the empty subset, which the criterion's other methods read.
+        """Return the rows with their state (such as class probabilities) under the empty subset of features, which the
+        criterion's other methods read.
 
         Parameters
         ----------
@@ -117,13 +118,13 @@ class Criterion(ABC):
     def sums(self, rows: Any, moves: Any) -> np.ndarray:
         """Return sums over the rows for each candidate subset, shape (n_candidates, n_sums).
 
-        ``rows`` is the state of the rows, from `start`; ``moves`` are the candidates, from ``rows.moves()``, or the
-        current subset, from ``rows.no_move()``.
+        ``rows`` holds the rows with their probabilities under the current subset, from `start`; ``moves`` are the
+        candidates, from ``rows.moves()``, or the current subset, from ``rows.no_move()``.
         """
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the criterion of each candidate, shape (n_candidates,): by default, the first sum divided by the
-        number (or weight) of all rows.
+        """Return the criterion of each candidate subset of features, shape (n_candidates,): by default, the first sum
+        divided by the number (or weight) of all rows.
 
         ``sums`` (n_candidates, n_sums) are the results of `sums`, added over all rows; ``n_selected`` (n_candidates,)
         the numbers of features in the candidate subsets; ``class_totals`` (n_classes,) the rows (or weight) by class.
@@ -132,7 +133,8 @@ class Criterion(ABC):
 
 
 class RunningCriterion:
-    """Running evaluation of a criterion during a search: costs of the current subset, and of the candidates.
+    """Running evaluation of a criterion during a search for a subset of features: costs of the current subset, and of
+    candidates (the current subset with one feature added or dropped).
 
     Costs are values of the criterion, times -1 if higher values are better.
 
@@ -183,6 +185,7 @@ class RunningCriterion:
         else:
 
             def piece(chosen: slice) -> np.ndarray:
+                """Return the sums of the criterion for a slice of the candidates."""
                 return criterion.sums(state, state.moves(features[chosen], adding[chosen]))
 
             state.scan()  # computed once, before threads share it
@@ -245,7 +248,7 @@ class LogRatios:
         self._scan: Any = None  # arrays that a criterion reads, computed from the logarithms when needed
 
     def reset(self) -> None:
-        """Return to the empty subset."""
+        """Reset the state of the rows to the empty subset of features."""
         self._start, self.n_selected, self._scan = self._empty, 0, None
         self._pending.clear()
 
@@ -383,8 +386,8 @@ class RatioScan:
     wrong: np.ndarray
 
     def blocks(self, moves: tuple[Any, ...]) -> Iterable[np.ndarray]:
-        """Return the offsets (n_segments + 1,) of the segments in each block of rows, for kernels that add up sums
-        block by block.
+        """Return the offsets (n_segments + 1,) of the segments (rows of one class) in each block of rows, for kernels
+        that add up sums block by block.
 
         ``moves`` are the candidates, as from `RowRatios.moves`; the more there are, the smaller are the blocks.
         """
@@ -394,7 +397,8 @@ class RatioScan:
         return self.block.blocks(8 * n_others + n_moves * self.block.codes.itemsize, n_others, n_moves)
 
     def add(self, kernel: Callable[..., None], moves: tuple[Any, ...], sums: np.ndarray, *facts: Any) -> np.ndarray:
-        """Run a kernel on all blocks of rows; it adds its results for each candidate to ``sums``, which is returned.
+        """Run a kernel on all blocks of rows; it adds its results for each candidate subset of features to ``sums``,
+        which is returned.
 
         Parameters
         ----------
@@ -457,8 +461,8 @@ class RowRatios(LogRatios):
         super().__init__(block, tables, prior_ratios)
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
-        """Return candidates as arguments for the kernels: columns, lows, highs, kinds, starts and n_codes, each
-        (n_candidates,), and a flat table of factors.
+        """Return candidates, the current subset with one feature added or dropped, as arguments for the compiled
+        kernels: columns, lows, highs, kinds, starts and n_codes, each (n_candidates,), and a flat table of factors.
 
         ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
         dropped.
@@ -529,7 +533,7 @@ class RowRatios(LogRatios):
         return sums
 
     def scan(self) -> RatioScan:
-        """Return the rows that a move may change, and their ratios under the current subset."""
+        """Return the rows that an added or dropped feature may change, and their ratios under the current subset."""
         if self._scan is None:
             start, unit = self._start, self.tables.log_unit
             is_empty = self._saturation is None and not self._pending and start is not None
@@ -635,7 +639,8 @@ class LogLoss(Criterion):
     ) -> Any:
         # With many classes, one factor per level and class is faster than one per pair of classes. It is exact unless a
         # class is practically impossible.
-        """Return the state of the rows under the empty subset: joint probabilities for many classes, otherwise ratios.
+        """Return the rows with their state (such as class probabilities) under the empty subset of features: joint
+        probabilities for many classes, otherwise ratios.
 
         The parameters are those of `Criterion.start`.
         """
@@ -648,8 +653,8 @@ class LogLoss(Criterion):
     def path_sums(self, rows: RowRatios | RowJoints, features: np.ndarray) -> np.ndarray:
         """Return the sums of log losses of subsets that grow by one feature after another, (n_features, 1), in nats.
 
-        ``rows`` is the state of the rows, ``features`` (n_features,) the positions of the features. The last subset
-        becomes the current one.
+        ``rows`` holds the rows with their probabilities under the current subset, ``features`` (n_features,) the
+        positions of the features. The last subset becomes the current one.
         """
         if isinstance(rows, RowRatios) and rows.block.is_whole:
             return rows.path(features, rows.tables.largest_log_factor > _MAX_MULTIPLIED)
@@ -661,9 +666,10 @@ class LogLoss(Criterion):
         return sums
 
     def sums(self, rows: RowRatios | RowJoints, moves: tuple[Any, ...]) -> np.ndarray:
-        """Return the sum of log losses over the rows for each candidate, (n_candidates, 1), in nats.
+        """Return the sum of log losses over the rows for each candidate subset of features, (n_candidates, 1), in nats.
 
-        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
+        ``rows.moves()``.
         """
         from bayesieve.criteria._kernels import LANES, log_loss_sums
 
@@ -716,8 +722,8 @@ class MAPCost(LogLoss):
         return self._prior[n_selected]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the cost of each candidate, (n_candidates,), in nats: the sum of log losses, the only column of
-        ``sums``, plus the description length of the subset.
+        """Return the cost of each candidate subset of features, (n_candidates,), in nats: the sum of log losses, the
+        only column of ``sums``, plus the description length of the subset.
         """
         return sums[:, 0] + self._prior[n_selected]
 
@@ -756,7 +762,7 @@ class RowJoints:
         self.reset()
 
     def reset(self) -> None:
-        """Return to the empty subset."""
+        """Reset the state of the rows to the empty subset of features."""
         self._selected = np.zeros(self.block.n_features, dtype=bool)
         self._left = 0
 
@@ -792,13 +798,16 @@ class RowJoints:
             yield
 
     def scan(self) -> RowJoints:
-        """Update the joint probabilities to the current subset if needed, and return this state."""
+        """Update the joint probabilities of rows and classes to the current subset of features if needed, and return
+        this state.
+        """
         if self._left == 0:
             self._start()
         return self
 
     def sums(self, moves: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Return the sum of log losses over the rows for each candidate, shape (n_candidates, 1), in nats.
+        """Return the sum of log losses over the rows for each candidate subset of features, shape (n_candidates, 1), in
+        nats.
 
         ``moves`` are the candidates, from `moves` or `no_move`.
         """
@@ -812,8 +821,8 @@ class RowJoints:
         return (sums + self._lead - true_sums)[:, None]
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return candidates as arguments for the kernels, and for each the sum of log P(level | true class) that it
-        adds over the rows, (n_candidates,).
+        """Return candidates, the current subset with one feature added or dropped, as arguments for the compiled
+        kernels, and for each the sum of log P(level | true class) that it adds over the rows, (n_candidates,).
 
         ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
         dropped.
@@ -860,7 +869,7 @@ class RowJoints:
         return *places, self._starts[features]
 
     def _blocks(self, n_features: int) -> Iterable[np.ndarray]:
-        """Return the offsets (n_segments + 1,) of the segments in each block of rows, small enough for ``n_features``
-        candidates.
+        """Return the offsets (n_segments + 1,) of the segments (rows of one class) in each block of rows, small enough
+        for ``n_features`` candidates.
         """
         return self.block.blocks(8 * self._joint.shape[1] + n_features * self.block.codes.itemsize)

@@ -29,10 +29,11 @@ class Error(Criterion):
         return Saturation(right=_SURE, wrong=_SURE)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
-        """Return the number (or weight) of misclassified rows of each class for each candidate, (n_candidates,
-        n_classes).
+        """Return the number (or weight) of misclassified rows of each class for each candidate subset of features,
+        (n_candidates, n_classes).
 
-        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
+        ``rows.moves()``.
         """
         from bayesieve.criteria._decision_kernels import wrong_sums
 
@@ -40,8 +41,8 @@ class Error(Criterion):
         return scan.add(wrong_sums, moves, sums, scan.block.classes, scan.block.weights) + scan.wrong_by_class()
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the error rate of each candidate, (n_candidates,), from the misclassified rows by class, ``sums``, and
-        the rows (or weight) by class, ``class_totals``.
+        """Return the error rate of each candidate subset of features, (n_candidates,), from the misclassified rows by
+        class, ``sums``, and the rows (or weight) by class, ``class_totals``.
         """
         return sums.sum(axis=1) / class_totals.sum()
 
@@ -53,7 +54,7 @@ class _Complement(Criterion):
     best = 1.0
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return 1 minus the criterion of each candidate, (n_candidates,); see `Criterion.values`."""
+        """Return 1 minus the criterion of each candidate subset, (n_candidates,); see `Criterion.values`."""
         return 1.0 - super().values(sums, n_selected, class_totals)
 
 
@@ -73,8 +74,8 @@ class BalancedError(Error):
     title = "balanced error rate"
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the mean error rate of the classes for each candidate, (n_candidates,), from the misclassified rows by
-        class, ``sums``, and the rows (or weight) by class, ``class_totals``.
+        """Return the mean error rate of the classes for each candidate subset of features, (n_candidates,), from the
+        misclassified rows by class, ``sums``, and the rows (or weight) by class, ``class_totals``.
         """
         present = class_totals > 0
         return (sums[:, present] / class_totals[present]).mean(axis=1)
@@ -124,8 +125,8 @@ class Recall(_OneClass):
     name = "recall"
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the recall of the class for each candidate, (n_candidates,), from the misclassified rows by class,
-        ``sums``, and the rows (or weight) by class, ``class_totals``; NaN if the class has no rows.
+        """Return the recall of the class for each candidate subset of features, (n_candidates,), from the misclassified
+        rows by class, ``sums``, and the rows (or weight) by class, ``class_totals``; NaN if the class has no rows.
         """
         if class_totals[self._code] == 0.0:  # the rows lack the class
             return np.full(len(sums), np.nan)
@@ -150,10 +151,11 @@ class Precision(_OneClass):
         return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
-        """Return for each candidate, (n_candidates, n_classes), the rows (or weight) of each other class that are
-        predicted as the class; in the column of the class itself, its misclassified rows.
+        """Return for each candidate subset of features, (n_candidates, n_classes), the rows (or weight) of each other
+        class that are predicted as the class; in the column of the class itself, its misclassified rows.
 
-        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
+        ``rows.moves()``.
         """
         from bayesieve.criteria._decision_kernels import chosen_sums
 
@@ -166,8 +168,8 @@ class Precision(_OneClass):
         return chosen
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the precision for the class of each candidate, (n_candidates,), from the results of `sums` and the
-        rows (or weight) by class, ``class_totals``.
+        """Return the precision for the class of each candidate subset of features, (n_candidates,), from the results of
+        `sums` and the rows (or weight) by class, ``class_totals``.
         """
         total = class_totals[self._code]
         right = total - sums[:, self._code]
@@ -201,8 +203,8 @@ class ExpectedCost(Criterion):
         finite = bool(np.all(np.isfinite(costs)))
         if costs.shape != (n_classes, n_classes) or not finite:
             raise ValueError(
-                f"costs must be a matrix of {n_classes} x {n_classes} finite numbers, one line per true class and one "
-                f"column per class given, got shape {costs.shape}{'' if finite else ' with NaN or infinity'}."
+                f"costs must be a matrix of {n_classes} x {n_classes} finite numbers, one row per true class and one "
+                f"column per predicted class, got shape {costs.shape}{'' if finite else ' with NaN or infinity'}."
             )
         self._costs = np.ascontiguousarray(costs)
 
@@ -211,9 +213,10 @@ class ExpectedCost(Criterion):
         return None  # no rows are skipped, because decisions depend on the costs
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
-        """Return the total cost of the decisions of each candidate, (n_candidates, 1).
+        """Return the total cost of the decisions of each candidate subset of features, (n_candidates, 1).
 
-        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
+        ``rows.moves()``.
         """
         from bayesieve.criteria._decision_kernels import cost_sums
 
@@ -289,15 +292,18 @@ class Benefit(Criterion):
     def start(
         self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
     ) -> Any:
-        """Return the state of the rows under the empty subset, with the benefits of each row; see `Criterion.start`."""
+        """Return the rows with their state (such as class probabilities) under the empty subset of features, with the
+        benefits of each row; see `Criterion.start`.
+        """
         expected, true = self._of_rows(block.row_columns.get("benefit"), tables.n_classes)
         # No rows are skipped, because decisions depend on the benefits.
         return BenefitRows(block, tables, prior_ratios, expected, true)
 
     def sums(self, rows: BenefitRows, moves: tuple[Any, ...]) -> np.ndarray:
-        """Return the total benefit of the decisions of each candidate, (n_candidates, 1).
+        """Return the total benefit of the decisions of each candidate subset of features, (n_candidates, 1).
 
-        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
+        ``rows.moves()``.
         """
         from bayesieve.criteria._decision_kernels import benefit_sums
 
@@ -305,7 +311,7 @@ class Benefit(Criterion):
         return rows.scan().add(benefit_sums, moves, sums, rows.gains, rows.gained)[:, None]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the total benefit of each candidate, (n_candidates,), the only column of ``sums``."""
+        """Return the total benefit of each candidate subset, (n_candidates,), the only column of ``sums``."""
         return sums[:, 0]
 
     def _of_rows(self, given: np.ndarray | None, n_classes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -38,9 +38,11 @@ class Brier(Criterion):
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
-        """Return the sum of squared errors over the rows for each candidate, (n_candidates, 1), halved for two classes.
+        """Return the sum of squared errors over the rows for each candidate subset of features, (n_candidates, 1),
+        halved for two classes.
 
-        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
+        ``rows.moves()``.
         """
         from bayesieve.criteria._kernels import squared_error_sums
 
@@ -70,9 +72,10 @@ class ErrorProbability(Criterion):
         return Saturation(right=SURE, wrong=SURE)
 
     def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
-        """Return the sum over rows of 1 - P(true class) for each candidate, (n_candidates, 1).
+        """Return the sum over rows of 1 - P(true class) for each candidate subset of features, (n_candidates, 1).
 
-        ``rows`` is the state of the rows, ``moves`` the candidates, from ``rows.moves()``.
+        ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
+        ``rows.moves()``.
         """
         from bayesieve.criteria._kernels import probability_sums
 
@@ -106,7 +109,8 @@ def _supports_two_way(scan: RatioScan) -> bool:
 
 
 def _two_way_right(scan: RatioScan, moves: tuple[Any, ...]) -> np.ndarray:
-    """Return the sums of P(true class) over the rows, shape (n_candidates,), for candidates of two levels.
+    """Return the sums of P(true class) over the rows, shape (n_candidates,), for candidates that add or drop a feature
+    of two levels.
 
     ``scan`` holds the rows, ``moves`` the candidates, from `RowRatios.moves`.
     """
@@ -127,14 +131,17 @@ class SubsetCriterion(Criterion):
     def start(
         self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
     ) -> Any:
-        """Return the state of the rows under the empty subset; parameters are those of `Criterion.start`."""
+        """Return the rows with their state (such as class probabilities) under the empty subset of features; parameters
+        are those of `Criterion.start`.
+        """
         saturation = self.saturation(tables.n_classes) if leave_out else None
         return SubsetRows(block, tables, prior_ratios, exact=self.exact, saturation=saturation)
 
     def sums(self, rows: SubsetRows, moves: list[tuple[int, bool]]) -> np.ndarray:
-        """Return the sum over the rows for each candidate, (n_candidates, 1).
+        """Return the sum over the rows for each candidate subset of features, (n_candidates, 1).
 
-        ``rows`` is the state of the rows; ``moves`` are pairs of a feature (-1 for none) and whether it is added.
+        ``rows`` holds the rows with their probabilities under the current subset; ``moves`` are pairs of a feature (-1
+        for none) and whether it is added.
         """
         sums = np.zeros((len(moves), 1))
         for number, (feature, add) in enumerate(moves):
@@ -145,7 +152,8 @@ class SubsetCriterion(Criterion):
 
     @abstractmethod
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the sum over the rows for the current subset, or for a candidate.
+        """Return the sum of the criterion over the rows, for the current subset of features or for a candidate (the
+        subset with one feature added or dropped).
 
         Parameters
         ----------
@@ -223,7 +231,7 @@ class RowLoss(SubsetCriterion):
         """
 
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the sum of the losses of all rows for the current subset or a candidate; see
+        """Return the sum of the losses of all rows for the current subset of features or a candidate subset; see
         `SubsetCriterion.of_subset`.
         """
         block, total = rows.scan().block, 0.0
@@ -275,11 +283,13 @@ class Scorer(SubsetCriterion):
         self._scorer = get_scorer(self.scoring)
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the score of each candidate, (n_candidates,), the only column of ``sums``."""
+        """Return the score of each candidate subset of features, (n_candidates,), the only column of ``sums``."""
         return sums[:, 0]
 
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the score of all rows for the current subset or a candidate; see `SubsetCriterion.of_subset`."""
+        """Return the score of all rows for the current subset of features or a candidate subset; see
+        `SubsetCriterion.of_subset`.
+        """
         block = rows.scan().block
         probability = np.empty((block.n_rows, rows.tables.n_classes))
         for piece, _, of_piece in probabilities(rows, feature, factors):

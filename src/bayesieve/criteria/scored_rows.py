@@ -49,7 +49,7 @@ _PIECE = 1 << 21  # entries of a table computed at once; Python handles signals 
 
 @dataclass
 class ClassBlock:
-    """Coded rows sorted by segment; immutable.
+    """Coded rows sorted by segment (class and fold); immutable.
 
     The rows of a segment have the same class and are scored by the same tables. There is one segment per class for
     training rows, and one per fold and class in cross-validation.
@@ -158,7 +158,8 @@ class ClassBlock:
         )
 
     def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
-        """Yield the offsets (n_segments + 1,) of the segments in each block of rows that fits in the cache or memory.
+        """Yield the offsets (n_segments + 1,) of the segments (rows of one class) in each block of rows that fits in
+        the cache or memory.
 
         Parameters
         ----------
@@ -182,7 +183,7 @@ class ClassBlock:
         return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
 
     def segments(self, rows: np.ndarray) -> np.ndarray:
-        """Return the segment of each of the rows at the positions ``rows``, (n,)."""
+        """Return the segment (rows of one class and fold) of each of the rows at the positions ``rows``, (n,)."""
         return np.searchsorted(self.offsets, rows, side="right") - 1
 
     def class_totals(self, n_classes: int) -> np.ndarray:
@@ -345,7 +346,8 @@ class RatioTables:
         )
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a flat table of the factors of candidates, and the start of each candidate in it, (n_candidates,).
+        """Return a flat table of the factors of candidates (the current subset with one feature added or dropped), and
+        the start of each candidate in it, (n_candidates,).
 
         ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
         dropped. The entry of a row is ``start + (segment * n_others + other) * n_codes + code``.
@@ -649,9 +651,9 @@ def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
 
 
 def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct row weights, and the number of each row's combination of weight and class, (n_rows,).
+    """Return the distinct row weights, (n,), and the number of each row's combination of weight and class, (n_rows,).
 
-    Raises ValueError if there are too many combinations with ``n_folds`` folds.
+    Raise ValueError if there are too many combinations with ``n_folds`` folds.
     """
     classes = np.asarray(coded.class_codes, dtype=np.int64)
     if coded.weights is None:
@@ -667,7 +669,8 @@ def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarra
 
 
 def _by_segment(which: np.ndarray, n_segments: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of rows sorted by segment, (n_rows,), and the first row of each segment, (n_segments + 1,).
+    """Return the positions of rows sorted by segment (class and fold), (n_rows,), and the first row of each segment,
+    (n_segments + 1,).
 
     ``which`` (n_rows,) is the segment of each row.
     """

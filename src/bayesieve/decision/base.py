@@ -27,4 +27,5 @@ class ClassifierWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.feature_names_in_ = classifier.feature_names_in_
 
     def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: those of the wrapped classifier for the values that it accepts."""
         return replace(super().__sklearn_tags__(), input_tags=get_tags(self.estimator).input_tags)

@@ -157,9 +157,9 @@ class BenefitClassifier(ClassifierWrapper):
         return self
 
     def keep(self, classifier: Any, class_count: Any) -> BenefitClassifier:
-        """Use a fitted classifier without refitting it.
+        """Use a fitted classifier without refitting it, and return self.
 
-        ``class_count`` holds the number of training rows of each class, shape (n_classes,).
+        ``class_count`` holds the number of its training rows of each class, shape (n_classes,).
         """
         self.estimator_, self.amount_estimator_ = classifier, None
         self._adopt(classifier)
@@ -167,8 +167,10 @@ class BenefitClassifier(ClassifierWrapper):
         return self
 
     def names_of_decisions(self, n_decisions: int) -> np.ndarray:
-        """Return the names of the decisions, shape (n_decisions,). Raise ValueError if ``decisions`` has another
-        length.
+        """Return the names of the decisions, shape (n_decisions,): those given to the constructor, otherwise the
+        classes.
+
+        Raise ValueError if their number is not ``n_decisions``.
         """
         return decision_names(self.decisions, self._classes(), n_decisions)
 
@@ -264,12 +266,20 @@ class BenefitClassifier(ClassifierWrapper):
         return profit_curve(target.classes[target.codes], gain, benefit=benefits.values, **options)
 
     def _realised(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the benefit of the decision taken in each labelled row, (n_rows,), and the weights of these rows.
+
+        The parameters are those of `total_benefit`.
+        """
         rows, expected, benefits = self._outcomes(X, y, benefit, sample_weight)
         codes = positions_in(rows.target, self._classes(), "y")
         return benefits.realised(expected.argmax(axis=1), codes), rows.weights
 
     def _outcomes(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[LabelledRows, np.ndarray, Benefits]:
-        """Return the labelled rows, the expected benefits on which decisions are based, and the true benefits."""
+        """Return the labelled rows, the expected benefits on which decisions are based, (n_rows, n_decisions), and the
+        true benefits.
+
+        The parameters are those of `total_benefit`.
+        """
         self._refuse_scan(X, y)
         probability, rows = self.predict_proba(X), LabelledRows.of(X, y, sample_weight)
         benefits = self.benefits_of(X, benefit, len(probability), estimate=False)
@@ -280,10 +290,12 @@ class BenefitClassifier(ClassifierWrapper):
         return rows, rows.among(expected), benefits
 
     def _fitted(self) -> Any:
+        """Return the fitted classifier: that of ``fit``, or the constructor's if it was fitted already."""
         check_is_fitted(self)
         return getattr(self, "estimator_", self.estimator)
 
     def _classes(self) -> np.ndarray:
+        """Return the class labels of the fitted classifier, shape (n_classes,)."""
         return np.asarray(self._fitted().classes_)
 
     def class_shares(self) -> np.ndarray | None:
@@ -322,8 +334,8 @@ class BenefitClassifier(ClassifierWrapper):
     def benefits_of(self, X: Any, benefit: Any, n_rows: int, *, estimate: bool = True) -> Benefits:
         """Return the benefits of all decisions in the rows of ``X``.
 
-        ``benefit`` holds known amounts (n_rows,) or replaces the constructor's benefits. Unknown amounts are estimated
-        if ``estimate`` is True and there is an ``amount_estimator``, otherwise NaN.
+        ``benefit`` holds known amounts (n_rows,) or replaces the constructor's benefits; ``n_rows`` is the number of
+        rows. Unknown amounts are estimated if ``estimate`` is True and there is an ``amount_estimator``, otherwise NaN.
         """
         n_classes = self._classes().size
         if benefit is not None and not is_column(benefit):
@@ -337,6 +349,10 @@ class BenefitClassifier(ClassifierWrapper):
         return read_benefits(self.benefit, n_classes, n_rows, X=X, amount=amounts, amount_benefit=self.amount_benefit)
 
     def _known_amounts(self, X: Any, benefit: Any, n_rows: int) -> np.ndarray | None:
+        """Return the known amount at stake in each row, (n_rows,), NaN where unknown; None if there are no amounts.
+
+        They are given by ``benefit`` or, if it is None, by the column of ``X`` named in the constructor.
+        """
         if benefit is not None:
             return column_of_numbers(benefit, "benefit", n_rows)
         if self.amount is None:
@@ -347,6 +363,9 @@ class BenefitClassifier(ClassifierWrapper):
         return table.column(table.names.index(self.amount)).numbers()
 
     def _refuse_scan(self, X: Any, y: Any) -> None:
+        """Raise ValueError if ``benefit`` is a function of rows and ``X`` or ``y`` a scan, whose rows are not in
+        memory.
+        """
         if callable(self.benefit):
             remedy = "write its values into a column and name it as amount"
             refuse_scan(X, y, "A function of the rows as benefit", remedy)
@@ -354,7 +373,9 @@ class BenefitClassifier(ClassifierWrapper):
     def _fit_amounts(self, X: Any, matters: np.ndarray, weights: np.ndarray | None, benefit: Any) -> None:
         """Fit a clone of ``amount_estimator`` to the rows whose amount is known.
 
-        ``matters`` is a mask of the rows whose benefit depends on the amount, shape (n_rows,); other rows are ignored.
+        ``matters`` (n_rows,) is a mask of the rows whose benefit depends on the amount; other rows are ignored.
+        ``weights`` (n_rows,) are row weights or None, and ``benefit`` holds the amounts unless they are a column of
+        ``X``.
         """
         amounts = self._known_amounts(X, benefit, matters.size)
         if amounts is None:
@@ -374,6 +395,9 @@ class BenefitClassifier(ClassifierWrapper):
         self.amount_estimator_ = estimator.fit(take_rows(X, rows), amounts[rows], **options)
 
     def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of ``fit`` that the classifier receives, by scikit-learn's metadata routing if it is
+        enabled.
+        """
         from sklearn import get_config
 
         if get_config()["enable_metadata_routing"]:
@@ -390,6 +414,7 @@ class BenefitClassifier(ClassifierWrapper):
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
 
     def __sklearn_is_fitted__(self) -> bool:
+        """Return whether ``fit`` was called, or the classifier was fitted already."""
         if hasattr(self, "estimator_"):
             return True
         try:
@@ -477,7 +502,7 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     def around(self, model: Any, class_count: Any) -> BenefitClassifier:
         """Return a `BenefitClassifier` that applies this rule to a fitted model.
 
-        ``class_count`` holds the number of training rows of each class, shape (n_classes,).
+        ``class_count`` holds the number of the model's training rows of each class, shape (n_classes,).
         """
         texts = [str(label) for label in model.classes_]
         columns = [self.classes.index(text) for text in texts]
@@ -493,6 +518,9 @@ class BenefitRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
 
 def _names(labels: tuple[Any, ...], default: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """Return labels as texts, or ``default`` if there are none; raise `Damaged`, naming ``what``, if a name occurs
+    twice.
+    """
     names = tuple(map(str, labels)) or default
     if len(set(names)) != len(names):
         raise Damaged(f"{what} contains a name twice")

@@ -33,6 +33,7 @@ class Benefits:
 
     @property
     def n_decisions(self) -> int:
+        """Number of decisions."""
         return int(self.values.shape[-2])
 
     @cached_property
@@ -43,7 +44,8 @@ class Benefits:
     def expected(self, probability: np.ndarray) -> np.ndarray:
         """Return the expected benefits sum_j P(j | x) B(i, j, x), shape (n_rows, n_decisions).
 
-        Raise ValueError if a benefit is missing or infinite.
+        ``probability`` (n_rows, n_classes) are class probabilities. Raise ValueError if a benefit is missing or
+        infinite.
         """
         if not np.isfinite(self.values).all():
             row = f" (first in row {int(np.argwhere(~np.isfinite(self.values))[0][0])})" if self.by_row else ""
@@ -58,8 +60,8 @@ class Benefits:
     def realised(self, decided: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the benefit B(decision, true class, x) of the decision taken in each row, shape (n_rows,).
 
-        ``decided`` and ``codes`` are the positions of each row's decision and true class. Raise ValueError if a benefit
-        is missing.
+        ``decided`` and ``codes`` (n_rows,) are the positions of each row's decision and true class. Raise ValueError if
+        a benefit is missing.
         """
         gained = self.values[np.arange(codes.size), decided, codes] if self.by_row else self.values[decided, codes]
         if not np.isfinite(gained).all():
@@ -73,8 +75,8 @@ def read_benefits(
 ) -> Benefits:
     """Return checked benefits from a matrix, nested lists of cells, or a function of the rows ``X``.
 
-    If ``amount`` is given, ``amount_benefit`` times the amount of each row is added. Raise ValueError, listing the
-    supported shapes, for any other shape.
+    If ``amount`` (n_rows,) is given, ``amount_benefit``, a matrix (n_decisions, n_classes), times the amount of each
+    row is added. Raise ValueError, listing the supported shapes, for any other shape.
     """
     if callable(benefit):
         if X is None:
@@ -115,18 +117,26 @@ def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
 
 
 def is_column(values: Any) -> bool:
-    """Return whether ``benefit`` holds one number (an amount) per row, rather than a matrix, cells or a function."""
+    """Return whether the argument ``benefit`` of an estimator holds one number (an amount) per row, rather than a
+    matrix, cells or a function.
+    """
     if isinstance(values, (list, tuple)):
         return len(values) == 0 or not isinstance(values[0], (Sequence, np.ndarray))
     return not callable(values) and np.ndim(values) == 1
 
 
 def column_of_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
-    """Return one number per row as float64, NaN if missing. Raise ValueError naming the column for other values."""
+    """Return one number per row as float64, (n_rows,), NaN if missing.
+
+    Raise ValueError that calls the column ``name`` if ``values`` are not ``n_rows`` numbers.
+    """
     return column_of(values, name, n_rows).numbers()
 
 
 def _values(benefit: Any, n_rows: int) -> np.ndarray:
+    """Return benefits as a float array, (n_decisions, n_classes) or (n_rows, n_decisions, n_classes); ValueError for
+    others.
+    """
     if isinstance(benefit, Sequence) and not isinstance(benefit, str):
         return _of_cells(benefit, n_rows)
     try:

@@ -49,10 +49,12 @@ class ProfitCurve(ShortRepr):
         return int(self.profit.argmax())
 
     def _facts(self) -> dict[str, Any]:
+        """Return the number of points and the best one, which the short representation shows."""
         best = {name: getattr(self, name)[self.best] for name in ("profit", "share", "threshold")}
         return {"n_points": self.share.size} | {f"best_{name}": value for name, value in best.items()}
 
     def _head(self) -> dict[str, Any]:
+        """Return the points at every tenth of the rows, for the table shown in notebooks."""
         return _evenly(self)
 
 
@@ -77,10 +79,12 @@ class GainsCurve(ShortRepr):
     lift: np.ndarray
 
     def _facts(self) -> dict[str, Any]:
+        """Return the attributes that the short representation shows."""
         gains = np.interp([0.1, 0.5], self.share, self.gain)
         return {"n_points": self.share.size, "gain_of_best_tenth": gains[0], "gain_of_best_half": gains[1]}
 
     def _head(self) -> dict[str, Any]:
+        """Return the points at every tenth of the rows, for the table shown in notebooks."""
         return _evenly(self)
 
 
@@ -208,8 +212,8 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
 def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Rank the rows of positive weight by descending score.
 
-    Returns their positions in ``score``, the end of each run of equal scores in the ranking, the distinct scores
-    (infinity first, then descending), and the ranked weights.
+    Return their positions in ``score``, the end of each run of equal scores in the ranking, the distinct scores
+    (infinity first, then descending), and the weights of the ranked rows.
     """
     scores = column_of_numbers(score, "score", n_rows)
     if np.isnan(scores).any():
@@ -228,6 +232,13 @@ def _band(
     """Return the lower and upper ends of a pointwise bootstrap interval of the profit, two arrays of shape (n_points,).
 
     Quantiles are computed at about `_BAND_POINTS` thresholds and interpolated between them, which bounds the time.
+
+    Parameters
+    ----------
+    uncontacted, gained : (n_rows,) profit without contact, and its increase by contact, of each row in the order of
+        contact.
+    ends : (n_points - 1,) last row of each run of equal scores.
+    n_bootstrap, confidence, seed : number of samples, confidence level, and seed of the generator.
     """
     n_points = ends.size + 1
     if n_bootstrap == 0:
@@ -281,10 +292,12 @@ class Calibration(ShortRepr):
     expected_calibration_error: float
 
     def _facts(self) -> dict[str, Any]:
+        """Return the scores that the short representation shows."""
         names = ("brier", "calibration", "refinement", "expected_calibration_error")
         return {"n_rows": self.count.sum(), "n_bins": self.count.size} | {name: getattr(self, name) for name in names}
 
     def _head(self) -> dict[str, Any]:
+        """Return the first bins, for the table shown in notebooks."""
         return {name: getattr(self, name)[:10] for name in ("predicted", "observed", "low", "high", "count")}
 
 
@@ -368,7 +381,10 @@ def calibration_summary(
 
 
 def positive_rows(y: Any, pos_label: Any) -> np.ndarray:
-    """Return a mask of the rows whose class is ``pos_label``. Raise ValueError if no row has this class."""
+    """Return a mask (n_rows,) of the rows whose class is ``pos_label``; by default the second of two classes.
+
+    Raise ValueError if no row has this class.
+    """
     target = as_target(y)
     labels = target.classes.tolist()
     if pos_label is None:

@@ -80,8 +80,8 @@ MEASURES: dict[str, Measure] = {
 
 
 def recalls_of(confusion: np.ndarray) -> np.ndarray:
-    """Return the recall of every class, shape (n, n_classes), from n confusion matrices; NaN for classes
-    without rows.
+    """Return the recall of every class, shape (n, n_classes), from confusion matrices (n, true class, predicted class);
+    NaN for classes without rows.
     """
     rows = confusion.sum(axis=2)
     return np.divide(_correct(confusion), rows, out=np.full(rows.shape, np.nan), where=rows > 0)
@@ -96,10 +96,13 @@ def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
     ----------
     measure : function of confusion matrices that ranks the decisions that reach all bounds.
     least : float array, shape (n_classes,)
-        Lowest allowed recall of each class; 0 for no bound.
+    Lowest allowed recall of each class; 0 for no bound.
     """
 
     def bounded(confusion: np.ndarray) -> np.ndarray:
+        """Return the measure of confusion matrices (n, true class, predicted class), shape (n,); a lower value with a
+        shortfall.
+        """
         values = np.asarray(measure(confusion), dtype=np.float64)
         missing = np.maximum(least - np.nan_to_num(recalls_of(confusion)), 0.0).sum(axis=1)
         return np.where(missing > _TOL, _INFEASIBLE * (1.0 + missing), values)
@@ -157,6 +160,13 @@ def best_class_weights(
 
     Coordinate ascent: one factor after the other is set to its best value, found by one sort, until none improves the
     measure. It starts from equal factors and from the inverse class shares; the better local optimum is returned.
+
+    Parameters
+    ----------
+    probability : (n_rows, n_classes) class probabilities.
+    codes : (n_rows,) positions of the true classes.
+    measure : function of confusion matrices, higher is better.
+    weights : (n_rows,) row weights; None if all are 1.
     """
     probability, n_classes = np.asarray(probability, dtype=np.float64), probability.shape[1]
     counted = np.ones(codes.size) if weights is None else weights
@@ -167,14 +177,18 @@ def best_class_weights(
 
 
 def weighted_class(probability: np.ndarray, class_weights: np.ndarray) -> np.ndarray:
-    """Return the position of the class j with the largest class_weights[j] P(j | x) in each row; the first one on
-    ties.
+    """Return the position of the class j with the largest class_weights[j] P(j | x) in each row, (n_rows,); the first
+    one on ties. ``probability`` has shape (n_rows, n_classes).
     """
     return (np.asarray(probability, dtype=np.float64) * class_weights).argmax(axis=1)
 
 
 def confusion_of(codes: np.ndarray, predicted: np.ndarray, n_classes: int, weights: np.ndarray) -> np.ndarray:
-    """Return the confusion matrix: summed weights by true and predicted class, shape (n_classes, n_classes)."""
+    """Return the confusion matrix: summed ``weights`` (n_rows,) by true and predicted class, shape (n_classes,
+    n_classes).
+
+    ``codes`` and ``predicted`` (n_rows,) are positions of the true and the predicted class of each row.
+    """
     cells = np.bincount(codes * n_classes + predicted, weights, minlength=n_classes**2)
     return cells.reshape(n_classes, n_classes).astype(np.float64)  # bincount returns integers if there are no rows
 
@@ -182,9 +196,20 @@ def confusion_of(codes: np.ndarray, predicted: np.ndarray, n_classes: int, weigh
 def _ascent(
     probability: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure, start: np.ndarray
 ) -> tuple[np.ndarray, float]:
+    """Improve factors of the class probabilities one after the other, from ``start`` (n_classes,); return them, and the
+    measure that they reach.
+
+    Parameters
+    ----------
+    probability : (n_rows, n_classes) class probabilities.
+    codes, counted : (n_rows,) positions of the true classes, and row weights.
+    measure : function of confusion matrices, higher is better.
+    start : (n_classes,) initial factors.
+    """
     n_classes = start.size
 
     def value_of(class_weights: np.ndarray) -> float:
+        """Return the measure of the predictions with these factors."""
         predicted = weighted_class(probability, class_weights)
         return float(_checked(measure(confusion_of(codes, predicted, n_classes, counted)[None]), 1)[0])
 
@@ -209,7 +234,16 @@ def _ascent(
 def _best_weight_of(
     j: int, probability: np.ndarray, class_weights: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure
 ) -> tuple[float, float]:
-    """Return the best factor for class j while the other factors stay fixed, and the measure that it reaches."""
+    """Return the best factor for class j while the other factors stay fixed, and the measure that it reaches.
+
+    Parameters
+    ----------
+    j : position of the class.
+    probability : (n_rows, n_classes) class probabilities.
+    class_weights : (n_classes,) current factors.
+    codes, counted : (n_rows,) positions of the true classes, and row weights.
+    measure : function of confusion matrices, higher is better.
+    """
     others = probability * class_weights
     others[:, j] = -1.0
     rival = others.argmax(axis=1)
@@ -248,17 +282,23 @@ def _best_weight_of(
 
 
 def _correct(confusion: np.ndarray) -> np.ndarray:
+    """Return the correctly predicted rows (or weight) of each class, (n, n_classes), from confusion matrices (n, true
+    class, predicted class).
+    """
     return np.diagonal(confusion, axis1=1, axis2=2)
 
 
 def _f1(confusion: np.ndarray) -> np.ndarray:
+    """Return 2 TP / (2 TP + FP + FN) of each class, (n, n_classes), from confusion matrices (n, true class, predicted
+    class).
+    """
     rows = confusion.sum(axis=1) + confusion.sum(axis=2)
     return np.divide(2 * _correct(confusion), rows, out=np.zeros(rows.shape), where=rows > 0)
 
 
 def _checked(values: Any, n: int) -> np.ndarray:
-    """Return the values of a user's measure as an array of shape (n,). Raise ValueError unless there is one number per
-    confusion matrix.
+    """Return the ``values`` of a user's measure as an array of shape (n,); raise ValueError unless there is one number
+    for each of ``n`` confusion matrices.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n,) or np.isnan(array).any():
@@ -395,8 +435,13 @@ class ThresholdTuner(ClassifierWrapper):
         return self
 
     def _tune(self, probability: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, measure: Measure) -> None:
-        """Set the threshold or the class weights, and the score and the recalls that they reach, from out-of-fold
-        probabilities (n_rows, n_classes).
+        """Set the threshold or the class weights, and the score and the recalls that they reach.
+
+        Parameters
+        ----------
+        probability : (n_rows, n_classes) class probabilities of the rows used for tuning.
+        codes, weights : (n_rows,) positions of the true classes, and row weights, None if all are 1.
+        measure : function of confusion matrices, higher is better.
         """
         least = self._least_recalls(np.bincount(codes, weights, minlength=self.classes_.size))
         bounded = within_recalls(measure, least) if least.any() else measure
@@ -424,7 +469,11 @@ class ThresholdTuner(ClassifierWrapper):
             )
 
     def _least_recalls(self, rows: np.ndarray) -> np.ndarray:
-        """Return ``min_recall`` as an array, shape (n_classes,), 0 for classes without a bound."""
+        """Return ``min_recall`` as an array, shape (n_classes,), 0 for classes without a bound.
+
+        ``rows`` (n_classes,) is the number (or weight) of rows of each class; a bound for a class without rows is an
+        error.
+        """
         least = np.zeros(self.classes_.size)
         for label, bound in (self.min_recall or {}).items():
             place = int(positions_in(np.array([label]), self.classes_, "min_recall")[0])
@@ -446,7 +495,9 @@ class ThresholdTuner(ClassifierWrapper):
         return self.classes_[self._decided(self.predict_proba(X))]
 
     def _decided(self, probability: np.ndarray) -> np.ndarray:
-        """Return the position of the predicted class of each row in ``classes_``."""
+        """Return the position in ``classes_`` of the predicted class of each row, (n_rows,), from class
+        probabilities.
+        """
         if self.class_weights_ is not None:
             return weighted_class(probability, self.class_weights_)
         assert self.best_threshold_ is not None
@@ -454,6 +505,9 @@ class ThresholdTuner(ClassifierWrapper):
         return np.where(probability[:, place] >= self.best_threshold_, place, 1 - place)
 
     def _measure(self, n_classes: int) -> Measure:
+        """Return the function of confusion matrices that ``scoring`` names; raise ValueError if it is unknown or
+        unsuitable.
+        """
         if callable(self.scoring):
             return self.scoring
         if not is_choice(self.scoring, MEASURES):
@@ -465,8 +519,10 @@ class ThresholdTuner(ClassifierWrapper):
     def _out_of_fold(
         self, X: Any, labels: np.ndarray, weights: np.ndarray | None, groups: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of the test rows of all folds, and their class probabilities by models trained on the
-        other folds.
+        """Return the positions of the test rows of all folds, (n,), and their class probabilities (n, n_classes) by
+        models trained on the other folds.
+
+        ``labels`` are the true classes, ``weights`` row weights or None, and ``groups`` the group of each row or None.
         """
         rows, probabilities = [], []
         for train, test in row_splits(_N_FOLDS if self.cv is None else self.cv, labels, groups, weights=weights):
@@ -481,4 +537,5 @@ class ThresholdTuner(ClassifierWrapper):
         return np.concatenate(rows), np.concatenate(probabilities)
 
     def _trained(self, X: Any, y: Any, weights: Any) -> Any:
+        """Return a clone of the classifier, fitted to the given rows with their weights, if any."""
         return clone(self.estimator).fit(X, y, **({} if weights is None else {"sample_weight": weights}))

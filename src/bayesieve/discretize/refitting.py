@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesieve.counts import CodedTable
-from bayesieve.counts.row_hashes import Content, RowSamples
+from bayesieve.counts.row_hashes import ContentHashes, RowSamples
 from bayesieve.discretize.column_coders import FittedColumns, code_columns
 from bayesieve.discretize.pairs import FitLevels, PairFinder, with_pairs
 from bayesieve.discretize.row_blocks import CountedColumns
@@ -102,9 +102,9 @@ class LevelRefitter:
         table = self.table.select(columns).take(rows)
         return [[table.column(position[i]) for i in self.features[k]] for k in features]
 
-    def content(self, rows: np.ndarray, classes: np.ndarray) -> Content:
-        """Return the `Content` of the rows at positions ``rows``, with the class codes ``classes``, from all columns
-        that vary.
+    def content(self, rows: np.ndarray, classes: np.ndarray) -> ContentHashes:
+        """Return hashes of the rows at positions ``rows`` by content, with the class codes ``classes``, from all
+        columns that vary.
         """
         table = self.table.take(rows)
         numbered, ordered = [], []
@@ -115,7 +115,7 @@ class LevelRefitter:
             if values.size > 1:
                 numbered.append(codes)
                 ordered.append(int(np.count_nonzero(~np.isnan(values))) if kind == "numeric" else 0)
-        return Content(numbered, ordered, classes)
+        return ContentHashes(numbered, ordered, classes)
 
     def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]:
         """Return the numbers of each feature, (n_rows,), NaN if missing, in the rows at positions ``rows`` (None for

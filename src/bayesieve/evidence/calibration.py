@@ -147,6 +147,7 @@ def fit_weights(loss: LeaveOneOutLoss, averaged: np.ndarray, factor: float, cloc
     deviation = PRIOR_DEVIATION * min(1.0, loss.rows.total / (ROWS_PER_WEIGHT * n_weights))
 
     def posterior(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the negative log posterior of the weights (n_features,), up to a constant, and its gradient."""
         if clock is not None and clock.is_up:
             raise _TimeUp
         value, gradient = loss(weights)
@@ -218,6 +219,7 @@ class LeaveOneOutLoss:
         prior = np.diff(self.prior, axis=-1) if n_classes == 2 else self.prior
 
         def of_slice(batch: slice) -> tuple[float, np.ndarray]:
+            """Return the loss of a slice of rows, and its gradient by table entry, (number of entries,)."""
             classes = rows.classes[batch]
             residual = self._logits(weights, batch) + (prior if prior.ndim == 1 else prior[batch])
             loss = residuals(residual, classes, rows.weights[batch])
@@ -251,7 +253,8 @@ class LeaveOneOutLoss:
         return logits
 
     def contributions(self, weights: np.ndarray) -> np.ndarray:
-        """Return the counted contributions of each row, summed over the features, shape (n_rows, n_classes), in nats.
+        """Return the counted contributions, weight times log P(level given class), of each row, summed over the
+        features, shape (n_rows, n_classes), in nats.
 
         ``weights`` (n_features,) are the feature weights. Counts exclude the row itself. For two classes, the first
         column is 0 and the second holds the log odds.
@@ -260,8 +263,8 @@ class LeaveOneOutLoss:
         return np.pad(logits, ((0, 0), (1, 0))) if self.rows.n_classes == 2 else logits
 
     def contributions_of(self, k: int, positions: np.ndarray) -> np.ndarray:
-        """Return the unweighted counted contributions of feature ``k`` for the rows at ``positions`` (n,), shape (n,
-        n_classes), in nats.
+        """Return log P(level given class), without the row itself, of feature ``k`` for the rows at ``positions`` (n,),
+        shape (n, n_classes), in nats.
         """
         first, n_classes = int(self._starts[k]), self.rows.n_classes
         codes, classes = self._codes[k, positions].astype(np.int64), self.rows.classes[positions]
@@ -518,8 +521,8 @@ class CalibrationRows:
         return class_log_prior(self.weights_of_classes)
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
-        """Return the code of each row, (n_rows,), for each feature position in ``cells``: by the given cells, or by the
-        feature's levels if they are None.
+        """Return the cell number of each row, (n_rows,), for each feature position in ``cells``: by the given cells, or
+        by the feature's levels if they are None.
         """
         whole = sorted(k for k, of_feature in cells.items() if of_feature is None)
         fine = {k: of_feature for k, of_feature in sorted(cells.items()) if of_feature is not None}

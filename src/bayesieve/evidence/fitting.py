@@ -130,8 +130,8 @@ def fit_evidence(
     options: FitOptions,
     clock: Clock,
 ) -> Evidence:
-    """Fit the weights and contributions that ``options.fit`` selects; warn if the time limit or Ctrl-C ends the fit
-    early.
+    """Fit the weights of features and the contributions of their levels that ``options.fit`` selects; warn if the time
+    limit or Ctrl-C ends the fit early.
 
     Parameters
     ----------
@@ -278,8 +278,8 @@ def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
 def _fitted_contributions(
     fit: JointFit, solution: Solution, levels: TableLevels, counts: Sequence[np.ndarray]
 ) -> dict[int, FeatureEvidence]:
-    """Return the contributions of the terms and surfaces that have an effect, by feature position; surfaces come after
-    all ``levels``.
+    """Return the contributions of the fitted features that have an effect, by position; surfaces come after all
+    ``levels``.
 
     Parameters
     ----------
@@ -421,7 +421,7 @@ def fit_around(
 
 
 def counting_variances(counts: np.ndarray) -> np.ndarray:
-    """Return the sampling variances, shape (n_levels, n_classes), of log P(level | class) minus its mean over the
+    """Return the sampling variances, shape (n_levels, n_classes), of log P(level given class) minus its mean over the
     classes, in squared nats. ``counts`` (n_levels, n_classes) are numbers (or weights) of rows.
     """
     of_logs = 1.0 / np.maximum(counts, 0.5) - 1.0 / np.maximum(counts.sum(axis=0), 1.0)

@@ -60,7 +60,8 @@ _DIGITS_OF_FACTOR = 6  # rounding, so that the result does not depend on the ord
 
 @dataclass(frozen=True, eq=False)
 class JointFit:
-    """Features that are fitted jointly (terms and surfaces), and the rows of the fit.
+    """Features that are fitted jointly: terms (features of the table) and surfaces (pairs of features with joint
+    contributions over a grid); and the rows of the fit.
 
     Parameters
     ----------
@@ -92,8 +93,8 @@ class JointFit:
         return weights
 
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
-        """Return the problem of fitting deviations from the counted contributions, where the counts for each row
-        exclude the row itself. ``n_jobs`` is the number of threads.
+        """Return the problem of fitting deviations from the counted contributions (weight times log P(level given
+        class)), where the counts for each row exclude the row itself. ``n_jobs`` is the number of threads.
         """
         rows = self.loss.rows
         offset = self.loss.contributions(self.weights[rows.features]) + self.loss.prior
@@ -120,7 +121,8 @@ class JointFit:
 def fit_jointly(
     fit: JointFit, levels: Sequence[FeatureLevels], final_rows: CalibrationRows, options: FitOptions, clock: Clock
 ) -> tuple[JointFit, Solution]:
-    """Fit the contributions of all terms together.
+    """Fit the contributions of all features together, after selecting features and searching for surfaces (joint
+    contributions of two features over a grid).
 
     Parameters
     ----------
@@ -159,8 +161,8 @@ def fit_to_sample(
     *,
     followed: bool,
 ) -> tuple[JointFit, Solution]:
-    """Search for surfaces, select terms, and fit the contributions to a sample of rows. Return the remaining terms and
-    surfaces, and their solution.
+    """Search for surfaces (joint contributions of two features over a grid), select features, and fit their
+    contributions to a sample of rows. Return the remaining features and their solution.
 
     Parameters
     ----------
@@ -240,6 +242,9 @@ def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: Fit
     is_class = rows.classes[:, None] == np.arange(rows.n_classes)
 
     def negative_log_likelihood(point: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log loss of the held-out rows and its gradient, for a point that holds the factor and the
+        intercept.
+        """
         logs = log_softmax(loss.prior + point[0] * contributions + point[1:], axis=1)
         residuals = weights[:, None] * (np.exp(logs) - is_class)
         gradient = np.append((residuals * contributions).sum(), residuals.sum(axis=0))
@@ -270,7 +275,8 @@ def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None)
 def select_features(
     fit: JointFit, problem: EvidenceProblem, solution: Solution, final_rows: CalibrationRows, included: Collection[int]
 ) -> tuple[JointFit, np.ndarray]:
-    """Drop terms without an effect, and terms and surfaces for which other features can compensate.
+    """Drop features without an effect, and features and surfaces (joint contributions of two features) for which others
+    can compensate.
 
     Parameters
     ----------
@@ -327,7 +333,7 @@ def select_features(
 
 
 def codes_of_terms(fit: JointFit, final_rows: CalibrationRows) -> list[np.ndarray]:
-    """Return the cell of each row of ``final_rows``, (n_rows,), for each term of ``fit``."""
+    """Return the cell of each row of ``final_rows``, (n_rows,), for each term (feature of the table) of ``fit``."""
     if final_rows.positions.size == fit.loss.rows.positions.size:
         return [term.codes for term in fit.terms]
     codes = final_rows.codes_by({term.feature: term.cells for term in fit.terms if term.codes_of_final_rows is None})
@@ -335,7 +341,8 @@ def codes_of_terms(fit: JointFit, final_rows: CalibrationRows) -> list[np.ndarra
 
 
 def log_bayes_alone(shape: Shape, counts: np.ndarray) -> float:
-    """Return the log Bayes factor of a term without other features against no effect, in nats.
+    """Return the log Bayes factor of a feature's effect on the classes against no effect, without other features, in
+    nats.
 
     Numeric columns are tested as a curve and as single cells, because numbers may be codes of categories, whose effects
     do not follow a curve.
@@ -354,7 +361,8 @@ def log_bayes_alone(shape: Shape, counts: np.ndarray) -> float:
 
 
 def useful_features(fit: JointFit, problem: EvidenceProblem, solution: Solution) -> np.ndarray:
-    """Return a mask of the terms and surfaces worth keeping, shape (n,).
+    """Return a mask of the features worth keeping, (n,): first terms (features of the table), then surfaces (joint
+    contributions of two features).
 
     A feature is dropped if it saves fewer nats than the penalty of its effective coefficients; the other features are
     rescaled to compensate for it. Many weak features together may be worth more than their penalty. All dropped
@@ -409,7 +417,7 @@ def loss_without_features(rows: CalibrationRows) -> float:
 def fit_to_every_row(
     fit: JointFit, solution: Solution, final_rows: CalibrationRows, n_jobs: int | None, clock: Clock
 ) -> tuple[JointFit, Solution]:
-    """Fit the terms and surfaces of ``fit`` to all rows, starting from their solution for a sample.
+    """Fit the selected features and surfaces of ``fit`` to all rows, starting from their solution for a sample.
 
     ``final_rows`` are the rows, ``n_jobs`` the number of threads, and ``clock`` the time limit. Return the terms and
     surfaces with the codes of these rows, and their solution.

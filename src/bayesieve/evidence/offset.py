@@ -58,6 +58,7 @@ def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) 
     rows = np.bincount(codes, weights, present.size)
 
     def log_loss(intercept: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the mean log loss of the rows and its gradient, for an intercept (n_present_classes,)."""
         logs = log_softmax(joint + intercept, axis=1)
         return float(-(weights @ logs[np.arange(codes.size), codes])), weights @ np.exp(logs) - rows
 

@@ -69,7 +69,7 @@ def logit_scale(n_logits: int) -> LogitScale:
 
 class DesignRows(NamedTuple):
     """Rows of a fit: codes (n_features, n_rows) of the cells of each row, offset (n_rows, n_logits) to which deviations
-    are added, classes (n_rows,) as positions, and weights (n_rows,).
+    (fitted corrections of counted contributions) are added, classes (n_rows,) as positions, and weights (n_rows,).
     """
 
     codes: np.ndarray
@@ -137,8 +137,8 @@ class RisingNeighbours(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Parameters of the deviations of several features, and the sparse matrix that maps parameters to deviations of
-    cells.
+    """Parameters of the deviations (fitted corrections of counted contributions) of several features, and the sparse
+    matrix that maps parameters to deviations of cells.
 
     Parameters are the coefficients of all basis functions, the intercept, and the coefficients of single cells, in this
     order. Each has one value per logit.
@@ -262,7 +262,8 @@ def rising_neighbours(shapes: Sequence[Shape], first_cell: np.ndarray, basis: cs
 
 @dataclass(frozen=True, eq=False)
 class EvidenceProblem:
-    """Log loss of rows as a function of the deviations of features, which are added to an offset.
+    """Log loss of rows as a function of the deviations of features (fitted corrections of counted contributions), which
+    are added to an offset.
 
     Parameters
     ----------
@@ -297,7 +298,7 @@ class EvidenceProblem:
         weights: np.ndarray,
         n_jobs: int | None = None,
     ) -> EvidenceProblem:
-        """Return the problem of fitting deviations to the given rows.
+        """Return the problem of fitting deviations (corrections of counted contributions) to the given rows.
 
         Parameters
         ----------
@@ -330,7 +331,8 @@ class EvidenceProblem:
         return cls(chunks, shapes, design, n_classes, classes.size, n_informative, total, expected, n_jobs)
 
     def logits(self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows) -> np.ndarray:
-        """Return the logits of rows, shape (n_rows, n_logits): offset + intercept + the deviations of their cells.
+        """Return the logits of rows, shape (n_rows, n_logits): offset + intercept + the deviations (fitted corrections
+        of counted contributions) of their cells.
 
         ``table`` (n_cells, n_logits) holds the deviations of all cells, feature after feature; ``intercept`` has shape
         (n_logits,).
@@ -488,6 +490,7 @@ class EvidenceProblem:
         dense = np.empty((design.n_logits, *[design.intercept + 1] * 2), dtype=precision)
 
         def fill(logit: int) -> None:
+            """Compute the matrix of one logit."""
             of_class, block = of_rows[:, logit], dense[logit]
             largest = max(
                 float(of_class.max()), 1e-300
@@ -612,8 +615,8 @@ class EvidenceProblem:
         return replace(self, chunks=chunks)
 
     def deviations(self, point: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """Convert parameters ``point`` (n_parameters, n_logits) to the deviations of each feature, (n_cells,
-        n_classes), and of the intercept, (n_classes,), in nats.
+        """Convert parameters ``point`` (n_parameters, n_logits) to the deviations (corrections of counted
+        contributions) of each feature, (n_cells, n_classes), and of the intercept, (n_classes,), in nats.
         """
         cells, intercept = self.design.basis @ point, point[self.design.intercept]
         if self.design.n_logits == 1:
@@ -737,12 +740,16 @@ def find_mode(
     point, last, last_flat = start.point, start, np.zeros(start.point.size)
 
     def evaluated(flat: np.ndarray) -> LossAtPoint:
+        """Return the loss at a step ``flat`` from the starting point, in standard errors; the last result is cached."""
         nonlocal last, last_flat
         if not np.array_equal(flat, last_flat):  # the first point is that of the start
             last, last_flat = problem.evaluate(point + covariance_root.apply(flat.reshape(point.shape))), flat.copy()
         return last
 
     def penalised(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the penalised loss at a step ``flat`` from the starting point, in standard errors, and its
+        gradient.
+        """
         at, loss, slopes = evaluated(flat)
         push = at / covariance_root.priors[:, None]
         gradient = covariance_root.apply(slopes + push, transposed=True).ravel()
@@ -766,7 +773,8 @@ def find_mode(
 
 @dataclass(frozen=True)
 class PosteriorErrors:
-    """Posterior covariance of the deviations, centred over the rows, as variances and factors that features share.
+    """Posterior covariance of the deviations (fitted corrections of counted contributions), centred over the rows, as
+    variances and factors that features share.
 
     Parameters
     ----------
@@ -788,7 +796,8 @@ class PosteriorErrors:
 def posterior_errors(
     problem: EvidenceProblem, covariance_root: CovarianceRoot, parameters: np.ndarray, matrix: np.ndarray
 ) -> PosteriorErrors:
-    """Return the posterior variances of the deviations, centred over the rows, and the factors that their errors share.
+    """Return the posterior variances of the deviations (fitted corrections of counted contributions), centred over the
+    rows, and the factors that their errors share.
 
     Parameters
     ----------

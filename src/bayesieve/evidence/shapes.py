@@ -20,7 +20,8 @@ _MOST_IN_COLUMNS = 0.75  # share of basis functions for single columns up to whi
 
 @dataclass(frozen=True)
 class Shape:
-    """Basis functions of the deviations of one feature from its counted contributions.
+    """Basis functions by which fitted contributions of one feature deviate from the counted ones (weight times log
+    P(level given class)).
 
     The deviation of a cell for a class is the sum over the basis functions of the value of the function in the cell
     times a coefficient of the class. Only values other than 0 are stored, which are few if there are many cells. A
@@ -112,7 +113,7 @@ class Shape:
 
     @classmethod
     def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
-        """Return the shape of a surface over the grid of the bins of two features.
+        """Return the shape of a surface: joint contributions over the grid of the bins of two features.
 
         Basis functions are the products of those of both features, given as matrices (n_bins, n_functions). Single
         cells of the grid deviate as well.
@@ -121,7 +122,8 @@ class Shape:
         return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), single_cells=True)
 
     def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
-        """Return the shape with ``shares`` computed from rows, so that rows without a cell get the mean deviation.
+        """Return the shape with ``shares`` computed from rows, so that rows without a cell get the mean deviation
+        (correction of counted contributions).
 
         ``codes`` (n_rows,) are the cells of the rows, ``n_cells`` or more for no cell; ``weights`` (n_rows,) are row
         weights. If every row has a cell, ``shares`` stay empty.

@@ -66,7 +66,7 @@ Start = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Solution:
-    """Fitted deviations of all features.
+    """Fitted deviations (corrections of counted contributions) of all features.
 
     Parameters
     ----------
@@ -106,7 +106,8 @@ def solve(
     nearby: Solution | None = None,
     followed: bool = False,
 ) -> Solution:
-    """Return the most probable deviations, under priors whose variances have the highest marginal likelihood.
+    """Return the most probable deviations (corrections of counted contributions), under priors whose variances have the
+    highest marginal likelihood.
 
     Coefficients have normal priors around 0, with one variance for each group of basis functions of a feature.
     Variances maximise the Laplace approximation of the marginal likelihood, without held-out rows. They are updated by
@@ -288,8 +289,8 @@ class VarianceSearch:
         return self.mode.point - covariance_root.apply(covariance_root.apply(gradient, transposed=True))
 
     def effects(self, covariance_root: CovarianceRoot) -> tuple[np.ndarray, Effects]:
-        """Return the log Bayes factor of each feature's deviations against none, (n_features,) in nats, and `Effects`
-        by prior variance.
+        """Return the log Bayes factor of each feature's deviations (corrections of counted contributions) against none,
+        (n_features,) in nats, and `Effects` by prior variance.
 
         All other features keep their deviations. ``covariance_root`` is that of the current coefficients.
         """
@@ -416,8 +417,8 @@ class VarianceSearch:
             self.improve(_ROUNDS_NEARBY, expected_variance, clock)
 
     def posterior_errors(self, *, settle: bool) -> PosteriorErrors:
-        """Return the posterior errors of the deviations of all features. With ``settle``, first converge to the
-        optimum.
+        """Return the posterior errors of the deviations (corrections of counted contributions) of all features. With
+        ``settle``, first converge to the optimum.
         """
         if settle:  # rounds end before the optimum, at a point that depends on the order of sums
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))

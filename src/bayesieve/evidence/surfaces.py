@@ -36,7 +36,8 @@ can be below 1, because the selection of features tests surfaces again (benchmar
 
 @dataclass(frozen=True, eq=False)
 class SurfaceAxis:
-    """One of the two features of a surface, with its bins (intervals or groups that are coarser than its cells).
+    """One of the two features of a surface (joint contributions over a grid), with its bins (intervals or groups that
+    are coarser than its cells).
 
     Parameters
     ----------
@@ -120,8 +121,8 @@ class Surface:
     def with_steps_if_better(
         self, log_bayes: float, codes: np.ndarray, gradient: np.ndarray, curvature: np.ndarray
     ) -> Surface:
-        """Return the surface with steps instead of curves if the log Bayes factor of steps exceeds ``log_bayes``,
-        otherwise unchanged.
+        """Return the surface with contributions that are constant in rectangles, instead of smooth, if the log Bayes
+        factor of steps exceeds ``log_bayes``, otherwise unchanged.
 
         Parameters
         ----------
@@ -134,6 +135,7 @@ class Surface:
         at = codes[0, in_grid].astype(np.int64) * size[1] + codes[1, in_grid]
 
         def sums(table: np.ndarray) -> np.ndarray:
+            """Sum values of rows, (n_rows, n_logits), by cell of the grid of both features."""
             return np.stack(
                 [np.bincount(at, rows, math.prod(size)).reshape(size) for rows in table[in_grid].T], axis=-1
             )
@@ -191,7 +193,8 @@ class Surface:
 
 
 def surface_axes(terms: Sequence[Term], levels: Sequence[FeatureLevels], options: FitOptions) -> dict[int, SurfaceAxis]:
-    """Return the terms that surfaces may combine, by position; empty if no feature has cells within its levels.
+    """Return the features that surfaces (joint contributions of two features) may combine, by position among the terms;
+    empty if no feature has cells within its levels.
 
     Numeric columns get quantile bins and a cosine basis; the bins of categorical columns are their groups.
 
@@ -238,7 +241,8 @@ def find_surfaces(
     codes: Sequence[np.ndarray],
     rows: CalibrationRows,
 ) -> dict[Surface, np.ndarray]:
-    """Return up to ``most`` promising surfaces, each with the grid cell of every row.
+    """Return up to ``most`` promising surfaces (pairs of features with joint contributions over a grid), each with the
+    grid cell of every row.
 
     Every pair is tested given the fitted single features; the required Bayes factor grows with the number of pairs. A
     surface is smooth, or has steps if these explain the rows better.
@@ -292,7 +296,8 @@ def move_steps(
     curvature: np.ndarray,
     rows: CalibrationRows,
 ) -> tuple[Surface, tuple[np.ndarray, np.ndarray]]:
-    """Move the steps of a surface from the bounds of cells to the values where they explain the rows best.
+    """Move the steps of a surface (joint contributions of two features, constant in rectangles) from the bounds of
+    cells to the values where they explain the rows best.
 
     Cells are quantile intervals, so that a step between two of them may be many rows away from the best position
     (benchmarks/decisions/surfaces.md).
@@ -367,7 +372,8 @@ def pair_gains(
     slopes: tuple[np.ndarray, np.ndarray],
     n_jobs: int | None,
 ) -> np.ndarray:
-    """Return the log Bayes factor of a surface against no surface for each pair of features, (n_pairs,), in nats.
+    """Return the log Bayes factor of joint contributions (a surface) against single ones for each pair of features,
+    (n_pairs,), in nats.
 
     It is the log of the mean of two Bayes factors: for a smooth surface made of products of basis functions, and for a
     grid with independent cells.

@@ -108,7 +108,8 @@ def collect_terms(
     calibration: CalibratedWeights,
     options: FitOptions,
 ) -> list[Term]:
-    """Return the features of positive importance, and those that may have an effect through cells within their levels.
+    """Return the features of positive importance, and those that may have an effect through cells, finer pieces of
+    their levels (intervals or groups of values).
 
     The list is empty if only weights are fitted.
 
@@ -160,7 +161,8 @@ def split_levels(
     rows: CalibrationRows,
     options: FitOptions,
 ) -> tuple[np.ndarray, dict[int, FeatureLevels], np.ndarray]:
-    """Split the levels of the features that may have an effect into finer cells.
+    """Split the levels (intervals or groups of values) of the features that may have an effect into finer cells, each
+    with a contribution.
 
     Parameters
     ----------
@@ -187,6 +189,7 @@ def split_levels(
     columns = rows.raw_columns(features.tolist())
 
     def split(i: int) -> tuple[FeatureLevels, np.ndarray]:
+        """Return the cells of the i-th feature, and the cell of each row, (n_rows,)."""
         if len(columns[i]) > 1:  # the feature is a pair
             return whole[i], whole[i].code(columns[i], [])
         cells = cells_of(whole[i], columns[i][0], rows.weights, most_cells[i])
@@ -227,8 +230,8 @@ def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int,
 
 
 def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
-    """Return the basis functions of the deviations of each term: a curve, categories within groups, or independent
-    levels.
+    """Return the basis functions by which contributions of each feature may deviate from the counted ones: a curve,
+    categories within groups, or independent levels.
 
     The total numbers of basis functions and single cells are limited, because they take time and memory. Features that
     are fitted value by value get theirs first, then the features with the largest weights.
@@ -263,7 +266,8 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
 
 
 def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None = None) -> FeatureLevels:
-    """Return the cells of a column, which are nested in its levels.
+    """Return the cells of a column (units with a contribution), finer pieces of its levels (intervals or groups of
+    values).
 
     For numeric columns, cells are quantile intervals with the cut points of the levels as additional bounds; for
     groups, they are single categories.
@@ -299,8 +303,8 @@ def cells_of(level: FeatureLevels, column: Column, weights: np.ndarray, most: in
 
 
 def finest_cells(level: FeatureLevels, column: Column) -> FeatureLevels:
-    """Return cells that contain one distinct number of ``column`` each, with the cut points of ``level`` as additional
-    bounds.
+    """Return cells (the units with a contribution) that contain one distinct number of ``column`` each, with the cut
+    points of ``level`` as additional bounds.
     """
     values, _, _ = _known_numbers(level, column)
     return _cut_between(level, values, np.arange(values.size - 1))
@@ -334,8 +338,8 @@ def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> 
 
 
 def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
-    """Return the code of the level that contains each cell, shape (n_cells,). ``cells`` are finer pieces of
-    ``level``.
+    """Return the code of the level (interval or group of values) that contains each cell, shape (n_cells,). ``cells``
+    are finer pieces of ``level``.
     """
     if cells is level:
         return np.arange(level.n_levels)
@@ -353,8 +357,9 @@ def coarser_codes(cells: FeatureLevels, level: FeatureLevels) -> np.ndarray:
 def _cells_of_values(level: FeatureLevels, column: Column, weights: np.ndarray, most: int | None) -> FeatureLevels:
     """Return single categories as cells of the groups of ``level``; ``level`` itself if no group can be split.
 
-    Only categories with a few rows become cells of their own and, if ``most`` is not None, at most that many, the most
-    frequent ones. ``column`` and ``weights`` (n_rows,) are the values and weights of the rows.
+    Categories become cells of their own if their rows have at least the weight `LEAST_ROWS_OF_VALUE` or, if ``most`` is
+    not None, the ``most`` most frequent ones. ``column`` and ``weights`` (n_rows,) are the values and weights of the
+    rows.
     """
     assert level.groups is not None
     by_value = level.by_value()

@@ -67,7 +67,10 @@ def _derivatives(
     columns: np.ndarray, coefficients: np.ndarray, hit: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the gradient (n_columns,) and the Fisher information (n_columns, n_columns) of the log-likelihood of a
-    logistic regression of ``hit`` on ``columns``.
+    logistic regression.
+
+    ``columns`` (n_columns, n_rows) are the predictors, ``coefficients`` (n_columns,) their current coefficients,
+    ``hit`` (n_rows,) the outcomes, and ``weights`` (n_rows,) the row weights.
     """
     log_odds = coefficients @ columns
     p = expit(log_odds)
@@ -96,6 +99,7 @@ def calibration_intercept(log_odds: np.ndarray, hit: np.ndarray, weights: np.nda
     low, high = mean - float(log_odds.max()), mean - float(log_odds.min())
 
     def excess(intercept: float) -> float:
+        """Return the expected minus the observed number (or weight) of hits, with log-odds shifted by ``intercept``."""
         return float(weights @ (expit(log_odds + intercept) - hit))
 
     intercept = float(brentq(excess, low, high, xtol=1e-12)) if excess(low) < 0 < excess(high) else (low + high) / 2

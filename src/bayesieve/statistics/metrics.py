@@ -18,22 +18,34 @@ LOWER_IS_BETTER = frozenset(("log_loss", "brier"))
 
 
 def accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return the share of rows whose most probable class is the true one."""
+    """Return the share of rows whose most probable class is the true one.
+
+    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes.
+    """
     return float(np.average(log_proba.argmax(axis=1) == codes, weights=weights))
 
 
 def log_loss(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Return the mean of -log P(true class), in nats per row."""
+    """Return the mean of -log P(true class), in nats per row.
+
+    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes.
+    """
     return float(np.average(losses(log_proba, codes), weights=weights))
 
 
 def losses(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return -log P(true class) of each row, in nats, (n_rows,)."""
+    """Return -log P(true class) of each row, in nats, (n_rows,).
+
+    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes.
+    """
     return -log_proba[np.arange(codes.size), codes]
 
 
 def class_entropy(codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None) -> float:
-    """Return the entropy H(Y) of the class shares, in nats: the log loss of a model that predicts these shares."""
+    """Return the entropy H(Y) of the class shares, in nats: the log loss of a model that predicts these shares.
+
+    ``codes`` (n_rows,) are positions of the classes.
+    """
     share = np.bincount(codes, weights=weights, minlength=n_classes)
     share = share[share > 0] / share.sum()
     return float(-(share * np.log(share)).sum())
@@ -51,13 +63,17 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
     """Return the Brier score, equal to `brier_score_loss` of scikit-learn.
 
     It is the mean over rows of the sum over classes of (T_c - P_c)^2, with T_c = 1 for the true class and 0 for others.
-    For two classes, whose errors are equal, it is halved.
+    For two classes, whose errors are equal, it is halved. ``log_proba`` (n_rows, n_classes) are log probabilities,
+    ``codes`` (n_rows,) positions of the true classes.
     """
     return float(np.average(squared_errors(log_proba, codes), weights=weights))
 
 
 def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the squared error of each row, (n_rows,), summed over the classes and halved for two classes."""
+    """Return the squared error of each row, (n_rows,), summed over the classes and halved for two classes.
+
+    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes.
+    """
     error = np.exp(log_proba)
     error[np.arange(codes.size), codes] -= 1.0
     return np.asarray((error**2).sum(axis=1) * (0.5 if log_proba.shape[1] == 2 else 1.0))
@@ -66,7 +82,8 @@ def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return the area under the ROC curve; for several classes, the mean one-against-rest area weighted by class share.
 
-    Rows are ranked by `class_scores`, which still differ if probabilities round to 0 or 1.
+    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes. Rows are
+    ranked by `class_scores`, which still differ if probabilities round to 0 or 1.
     """
     return area(class_scores(log_proba), codes, weights)
 
@@ -125,11 +142,15 @@ def reliability(
     n_bins: int | None = 10,
     confidence: float = 0.95,
 ) -> list[Bin]:
-    """Return the non-empty bins of a reliability diagram from the predicted probability of one class, and whether each
-    row is of this class (``hit``).
+    """Return the non-empty bins of a reliability diagram of one class.
 
-    Bins have equal width in [0, 1] or, with ``n_bins=None``, there is one for each distinct probability. Weights are
-    positive.
+    Parameters
+    ----------
+    probability : (n_rows,) predicted probability of the class.
+    hit : (n_rows,) whether a row is of the class.
+    weights : (n_rows,) positive row weights; None if all are 1.
+    n_bins : number of bins of equal width in [0, 1]; None for a bin for each distinct probability.
+    confidence : confidence level of the intervals of the observed shares.
     """
     if n_bins is None:
         _, bins = np.unique(probability, return_inverse=True)
@@ -146,8 +167,15 @@ def by_group(
     weights: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> list[tuple[int, Bin]]:
-    """Return the number and the `Bin` of each non-empty group; ``groups`` has the group number (from 0) of each row.
-    For other parameters, see `reliability`.
+    """Return the number and the `Bin` of each non-empty group: mean prediction and observed share of hits.
+
+    Parameters
+    ----------
+    probability : (n_rows,) predicted probability of the class.
+    hit : (n_rows,) whether a row is of the class.
+    groups : (n_rows,) group number of each row, from 0.
+    weights : (n_rows,) positive row weights; None if all are 1.
+    confidence : confidence level of the interval of the observed share.
     """
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups))
@@ -165,7 +193,7 @@ def by_group(
 
 
 def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's (1927) confidence interval of a share observed in ``n_rows`` rows.
+    """Return Wilson's (1927) confidence interval (low, high) of a share observed in ``n_rows`` rows.
 
     Examples
     --------
@@ -181,8 +209,10 @@ def wilson_interval(share: float, n_rows: float, confidence: float = 0.95) -> tu
 
 
 def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
-    """Return the effective sample size of weighted rows (Kish 1965): so many rows of equal weight are as
+    """Return the effective sample size of weighted rows (Kish 1965): the number of rows of equal weight that are as
     informative.
+
+    ``weights`` (n_rows,) are row weights; None if all are 1.
     """
     return float(n_rows if weights is None else weights.sum() ** 2 / max((weights**2).sum(), np.finfo(float).tiny))
 
@@ -190,11 +220,15 @@ def effective_rows(weights: np.ndarray | None, n_rows: int) -> float:
 def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, np.ndarray]:
     """Return the area under the ROC curve (ties count half), and its error terms, one for each row, shape (n_rows,).
 
-    ``score`` ranks the rows, and ``hit`` is a mask of the positive ones.
-
     The squared terms add up to the variance of DeLong, DeLong & Clarke-Pearson (1988); squared differences of the terms
     of two models on the same rows add up to the variance of the difference of their areas. All are NaN if all rows are
     hits or all are misses.
+
+    Parameters
+    ----------
+    score : (n_rows,) score by which rows are ranked.
+    hit : (n_rows,) mask of the positive rows.
+    weights : (n_rows,) row weights; None if all are 1.
     """
     weights = np.ones(score.size) if weights is None else weights
     _, at = np.unique(score, return_inverse=True)
@@ -215,11 +249,19 @@ def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | N
 def area_interval(
     auc: float, errors: np.ndarray, hit: np.ndarray, weights: np.ndarray | None, confidence: float
 ) -> tuple[float, float]:
-    """Return Wilson's confidence interval of an area under the ROC curve; ``hit`` is a mask of the positive rows.
+    """Return Wilson's confidence interval (low, high) of an area under the ROC curve.
 
-    The number of rows in Wilson's formula is that for which the binomial variance equals the variance of the area, the
-    sum of squares of ``errors`` (see `area_with_errors`), but at least the number of rows of the rarer class. The
-    latter is used if the ranking is perfect, so that few rows give a wide interval.
+    The number of rows in Wilson's formula is that for which the binomial variance equals the variance of the area, but
+    at least the number of rows of the rarer class. The latter is used if the ranking is perfect, so that few rows give
+    a wide interval.
+
+    Parameters
+    ----------
+    auc : the area.
+    errors : (n_rows,) error terms, whose squares add up to the variance of the area; see `area_with_errors`.
+    hit : (n_rows,) mask of the positive rows.
+    weights : (n_rows,) row weights; None if all are 1.
+    confidence : confidence level of the interval.
     """
     if not np.isfinite(auc):
         return float("nan"), float("nan")
@@ -231,10 +273,11 @@ def area_interval(
 def roc_points(
     score: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None, most: int = 200
 ) -> list[tuple[float, float]]:
-    """Return about ``most`` points (false positive rate, true positive rate) of the ROC curve; empty for a single
-    class.
+    """Return about ``most`` points (false positive rate, true positive rate) of the ROC curve, in ascending order;
+    empty if all rows are of one class.
 
-    ``score`` ranks the rows, and ``hit`` is a mask of the positive ones.
+    ``score`` (n_rows,) ranks the rows, ``hit`` (n_rows,) is a mask of the positive ones, and ``weights`` (n_rows,) are
+    row weights; None if all are 1.
     """
     if not 0 < np.count_nonzero(hit) < hit.size:
         return []
@@ -246,5 +289,8 @@ def roc_points(
 
 
 def confusion(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the confusion matrix: number of rows by true and most probable class, shape (n_classes, n_classes)."""
+    """Return the confusion matrix: number of rows by true and most probable class, shape (n_classes, n_classes).
+
+    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes.
+    """
     return confusion_matrix(codes, log_proba.argmax(axis=1), labels=np.arange(log_proba.shape[1]))
