@@ -99,22 +99,25 @@ CATEGORICAL = SelectiveNB(encoder=TableEncoder(kinds={"number": "categorical"}))
 DAYS = [date(2020, 1, 1) + timedelta(days=int(30 * s)) for s in SIGNAL]
 FIVE = RNG.integers(0, 5, N)
 IDENTIFIERS = (
-    "Columns 'names' and 'in_order' look like identifiers: nearly every row has a value of its own, and new rows will "
-    "have others. Leave them out."
+    "Columns 'names' and 'in_order' look like identifiers: nearly every row has a different value, and new rows will "
+    "have others. Exclude them from the fit."
 )
 COPIES = (
-    "Columns carry the same information in every row: 'signal' and 'fahrenheit'; 'job', 'other_words' and 'code'. Keep "
-    "one of each group: otherwise its columns share their weight."
+    "Columns contain the same information in every row: 'signal' and 'fahrenheit'; 'job', 'other_words' and 'code'. "
+    "Keep one column of each group, because otherwise their weight is divided among them."
 )
 REPEATED = f"{100 * (N - 30) / N:.3g} % of the rows repeat others ({N - 30:,} of {N:,}), as after "
 LOOKS = "Column 'x0' looks like an identifier"
-TARGETS = "Columns 'words', 'codes', 'gappy' and 'flag' have one value for each class of the target"
+TARGETS = "Columns 'words', 'codes', 'gappy' and 'flag' have one value for each class, like a copy"
 CASES: dict[str, tuple[Callable[[], tuple[Any, ...]], list[str]]] = {
     "a sound table": (lambda: (GERMAN.drop("class"), GERMAN["class"]), []),
-    "noise": (lambda: (NOISE,), ["No feature is kept: every row is predicted by the shares of the classes. Check "]),
+    "noise": (lambda: (NOISE,), ["No feature is in the model: it predicts the class shares for every row. Check "]),
     "weights that add up to one": (
         lambda: (table(), Y, np.full(N, 1 / N)),
-        ["The row weights have a mean of 0.00167, so that 600 rows count as 1: informative ", "No feature is kept"],
+        [
+            "The row weights have a mean of 0.00167, so that 600 rows count as 1: informative ",
+            "No feature is in the model",
+        ],
     ),
     "copies of the target": (
         lambda: (table(words=np.where(Y == 1, "yes", "no"), codes=Y * 2.5, gappy=holes(Y * 5 - 1, 4), flag=Y == 1),),
@@ -122,7 +125,7 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, ...]], list[str]]] = {
     ),
     "a copy of five classes": (
         lambda: (pl.DataFrame({"code": (FIVE * 3) % 5, "noise": NOISE[:, 0]}), FIVE),
-        ["Column 'code' has one value for each class of the target, as a copy of it has: leave it "],
+        ["Column 'code' has one value for each class, like a copy of the target. Exclude it "],
     ),
     "few rows that are apart": (lambda: (pl.DataFrame({"apart": Y[:60] * 10 + SIGNAL[:60]}), Y[:60]), []),
     "nearly a copy": (lambda: (pl.DataFrame({"nearly": np.where(ROWS < 12, 1 - Y, Y)}),), []),
@@ -169,16 +172,16 @@ CASES: dict[str, tuple[Callable[[], tuple[Any, ...]], list[str]]] = {
     "rare differences": (lambda: nearly_copies(True), []),
     "copies in many rows": (
         lambda: nearly_copies(False),
-        ["Columns carry the same information in every row: 'a' and 'b'."],
+        ["Columns contain the same information in every row: 'a' and 'b'."],
     ),
     "copies among sparse columns": (
         lambda: (sparse_copies(),),
-        ["Columns carry the same information in every row: 'x0', 'x801', 'x802', 'x803', 'x804' and 4 more. "],
+        ["Columns contain the same information in every row: 'x0', 'x801', 'x802', 'x803', 'x804' and 4 more. "],
     ),
     "dates": (
         lambda: (pl.DataFrame({"when": DAYS, "noise": pl.Series(ROWS[::-1] % 99).cast(pl.Date)}),),
         [
-            "Column 'when' holds dates, whose last interval stands for all of the future: ",
+            "Column 'when' contains dates. Their last interval includes the future, ",
             "The shares of the classes change with the dates of column 'when' (Cramér's V ",
         ],
     ),
@@ -210,14 +213,17 @@ def test_columns_of_the_same_levels_are_no_copies() -> None:
     apart = pl.DataFrame({"a": y * 10 + NOISE[:, 0], "b": y * 10 + NOISE[:, 1]})  # cut alike
     seen, model = warned(apart, y)
     assert np.array_equal(*model.encoder_.transform(apart).T)
-    assert not any("carry the same information" in sentence for sentence in seen)
+    assert not any("contain the same information" in sentence for sentence in seen)
 
 
 def test_rare_classes_and_early_ends_are_for_the_report(tmp_path: Path) -> None:
     _, model = warned(table(), np.array([0] * 450 + [1] * 145 + [2] * 5), model=SelectiveNB(max_seconds=0))
     sentences = [caution.sentence for caution in model.cautions_ if not caution.warns]
     assert sentences[0].startswith("The search was stopped early, after ")
-    assert sentences[1] == "Fewer than 10 training rows of class 2: its probabilities are uncertain; add rows of it."
+    assert (
+        sentences[1]
+        == "There are fewer than 10 training rows of class 2, so that its probabilities are uncertain; add rows of it."
+    )
     X, y = np.random.default_rng(0).normal(size=(20_000, 1)), (np.arange(20_000) % 200 == 0).astype(int)
     _, model = warned(X, y, model=SelectiveNB("all"))
     assert model.cautions_[-1].sentence.startswith("Class 1 has 0.50 % of the rows only")
@@ -277,8 +283,8 @@ def test_unseen_values(model: SelectiveNB) -> None:
         (
             many,
             [
-                "Some values were never seen in training, or are missing where none was missing then, and add nothing "
-                "to any class (share of the 600 rows): 'signal' (50.0 %) and 'job' (7.5 %)."
+                "Some values were never seen in training, or are missing in columns that were complete in training; "
+                "they contribute nothing to predictions (share of the 600 rows): 'signal' (50.0 %) and 'job' (7.5 %)."
             ],
         ),
         (whole, [nothing.format(600)]),

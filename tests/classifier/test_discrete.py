@@ -169,11 +169,11 @@ def test_options_are_checked(options: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("classes", "first", "new", "message"),
     [
-        (None, ["a", "b"], ["c"], "label 'c', which was not among .*; pass all labels as classes="),
-        (["a", "b"], ["a", "b"], ["b", "c"], "label 'c', which was not among"),
-        (None, ["a", "b"], [1], "label 1, which was not among"),
-        ([0, 1], [0, 1], ["c"], "label 'c', which was not among"),
-        (["a", "b"], ["a", "b"], [True], "label True, which was not among"),
+        (None, ["a", "b"], ["c"], "label 'c', which was not a class .*; in that call, pass all labels as classes="),
+        (["a", "b"], ["a", "b"], ["b", "c"], "label 'c', which was not a class"),
+        (None, ["a", "b"], [1], "label 1, which was not a class"),
+        ([0, 1], [0, 1], ["c"], "label 'c', which was not a class"),
+        (["a", "b"], ["a", "b"], [True], "label True, which was not a class"),
         (["a", "b"], [0, 1], [], "y contains the label 0, which"),
         ([], [0, 1], [], "0 sample"),
         ([0, None], [0, 1], [], "missing|NaN"),

@@ -394,7 +394,7 @@ def test_pairs_are_edited_as_columns_are(tmp_path: Path) -> None:
         edited = fitted.edit().drop(first).done()
     assert first in edited.scorecard_.reader.needed
     check(edited)
-    with pytest.raises(ValueError, match="cut is for columns of numbers"):
+    with pytest.raises(ValueError, match="cut needs a numeric column"):
         fitted.edit().cut(pair, 1, 2)
     np.testing.assert_array_equal(fitted.predict_proba(frame), model("pairs").predict_proba(frame))
 
@@ -655,7 +655,7 @@ def test_any_edits_leave_a_sound_model(kind: str, drawn: list[Any], tmp_path: Pa
         (lambda e: e.cut("number", None, None), "the old cut"),
         (lambda e: e.cut("number", None, float("inf")), "finite"),
         (lambda e: e.cut("number", None, "x"), "finite number"),
-        (lambda e: e.cut("number", 0.6978, 1e9), "neighbouring cuts"),
+        (lambda e: e.cut("number", 0.6978, 1e9), "between its neighbours"),
         (lambda e: e.cut("text", 1, 2), "columns of numbers"),
         (lambda e: e.set("number", {0: float("nan")}), "1000 nats"),
         (lambda e: e.set("number", {0: True}), "1000 nats"),

@@ -318,7 +318,7 @@ SOME_WAYS = [
 
 
 @pytest.mark.parametrize(("old", "new"), mostly_slow(product(WAYS, WAYS), SOME_WAYS))
-@pytest.mark.filterwarnings("ignore:Column 'married' holds dates")
+@pytest.mark.filterwarnings("ignore:Column 'married' contains dates")
 def test_a_column_of_another_type_is_read_as_in_memory_or_named(old: str, new: str) -> None:
     X, rows = (pl.DataFrame({"married": WAYS[way]()}) for way in (old, new))
     model = married(old)

@@ -269,8 +269,8 @@ def test_figures_over_the_rows_that_are_tested(cv: Any, words: str, n_rows: int 
     ("options", "message"),
     [
         ({"cv": "time", "time": "nothing"}, "There is no column 'nothing' to order the rows by"),
-        ({"cv": "time", "time": "text"}, "Column 'text' must hold numbers or dates"),
-        ({"cv": "time", "time": "gappy"}, "Column 'gappy' is missing in row 3"),
+        ({"cv": "time", "time": "text"}, "Column 'text' of times must contain only numbers, or dates"),
+        ({"cv": "time", "time": "gappy"}, "Column 'gappy' has no value in row 3"),
         ({"cv": "time", "time": np.arange(5)}, "3,000 rows but time has 5 values"),
         ({"cv": "time", "time": np.zeros(N)}, "All rows have the same time"),
         ({"cv": "time", "held_out": True}, "give only one of them"),

@@ -206,7 +206,7 @@ def test_signs_that_rows_contradict_name_it() -> None:
     ) as told:
         model.fit(X, np.array(["good", "bad"])[y])
     assert "Reverse the sign if class good was meant" in str(told[0].message)
-    with pytest.raises(ValueError, match=r"monotone is \+1 for 'income', but levels has the other sign"):
+    with pytest.raises(ValueError, match=r"monotone is \+1 for 'income', but levels= gives it the opposite sign"):
         SelectiveNB(monotone={"income": 1}, levels={"income": {"monotone": -1}}, positive=0).fit(X, y)
 
 
@@ -248,7 +248,7 @@ def test_more_classes() -> None:
     assert changes.equals(plain.counterfactuals(X[:5], target="low", probability=0.5))
     assert evaluate(named, X, labels).to_frame().equals(evaluate(plain, X, labels).to_frame())
     assert named.export(to="sql", reasons=2).count("reason_2") > 0
-    with pytest.raises(ValueError, match="monotone is for two classes"):
+    with pytest.raises(ValueError, match="monotone needs two classes"):
         SelectiveNB(positive="low", monotone={"income": 1}).fit(X, labels)
 
 

@@ -206,12 +206,12 @@ def test_tables_of_others_are_never_replaced(by_year: Path, tmp_path: Path) -> N
     other.mkdir(parents=True)
     for name in ("a.parquet", "b.parquet", "notes.txt"):
         frame().write_parquet(other / name)
-        with pytest.raises(ValueError, match=rf"{name} is in the folder .* name an empty folder"):
+        with pytest.raises(ValueError, match=rf"{name} is in the output folder.* pass an empty folder"):
             predict_to(fitted(), tmp_path / "scored", by_year)
         (other / name).unlink()
     with pytest.raises(ValueError, match="cannot be created"):
         predict_to(fitted(), by_year / "year=2024" / "a.parquet" / "scored", frame())
-    with pytest.raises(ValueError, match="Column 'prediction' has the name of a prediction"):
+    with pytest.raises(ValueError, match="Column 'prediction' has the name of a column of predictions"):
         predict_to(fitted(), tmp_path / "scored", frame().with_columns(prediction=1), keep="all")
 
 

@@ -164,10 +164,10 @@ def test_rows_labels_weights_and_options_are_checked() -> None:
     model, X, y = fitted("map"), frame(), labels()
     two = y != y[0]
     refused: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
-        ((X, y[1:]), {}, rf"^X has {N} rows but y has {N - 1} labels\.$"),
+        ((X, y[1:]), {}, rf"^X has {N} rows but y has {N - 1} labels; pass one label for each row\.$"),
         ((X, y, np.ones(3)), {}, "sample_weight"),
         *(
-            ((X, foreign), {}, "which is not a class of the model; drop its rows")
+            ((X, foreign), {}, "which is not a class of the model; remove its rows")
             for foreign in (["autre"] * N, [1] * N)
         ),
         (

@@ -120,7 +120,7 @@ def test_every_estimator_takes_scans_and_lazy_frames(tmp_path: Path) -> None:
             if isinstance(estimator, TableEncoder):
                 np.testing.assert_array_equal(found.transform(X), expected.transform(X))
     nothing = frame.head(400).select("noise", "left", "paid")
-    with pytest.warns(UserWarning, match="No feature is kept"):
+    with pytest.warns(UserWarning, match="No feature is in the model"):
         model = SelectiveNB(pairs=0).fit(nothing.lazy(), "paid")
     assert model.selected_features_ == []
     with pytest.raises(ValueError, match=r"needs at least 2 classes in the target, got 1 class only"):
@@ -235,9 +235,7 @@ def test_max_seconds_that_is_over_before_the_rows_are_read(
     limits(block_rows=100)
     monkeypatch.setattr("bayesieve.engine.progress.Clock.is_up", property(lambda clock: next(looks)))
     looks = iter([False, False, True])
-    with pytest.raises(
-        TimeoutError, match="max_seconds is over before all rows have been read; allow more time, or fit"
-    ):
+    with pytest.raises(TimeoutError, match="max_seconds ended before all rows were read; set a higher one, or fit"):
         model.fit(source, "paid")
 
 

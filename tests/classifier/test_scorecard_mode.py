@@ -138,8 +138,8 @@ def test_saved_and_fitted_again(by_hand: SelectiveNB, tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("levels", "options", "message"),
     [
-        ({"wage": {"cuts": [1]}}, {}, "levels names the column 'wage', which is not a feature column; leave it out"),
-        ({"incme": {"cuts": [1]}}, {}, "which is not a feature column; leave it out, or did you mean 'income'"),
+        ({"wage": {"cuts": [1]}}, {}, "levels names the column 'wage', which is not a feature column; remove it"),
+        ({"incme": {"cuts": [1]}}, {}, "which is not a feature column; remove it, or did you mean 'income'"),
         ({"age": {"exclude": True, "cuts": [30]}}, {}, "is excluded; omit its other options"),
         ({"job": {"cuts": [30]}}, {}, "'job'"),
         ("missing.yaml", {}, "missing.yaml"),

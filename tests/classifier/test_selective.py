@@ -356,7 +356,7 @@ def test_the_encoder_of_the_selector_is_used() -> None:
         ),
         (MAPSelector(encoder=None), "modl", "its MAPSelector has encoder=None, which is for codes"),
         ("map", "onehot", "encoder must be 'modl', a TableEncoder, an IndicatorEncoder, or None"),
-        ("map", None, "encoder must be 'modl', a TableEncoder or an IndicatorEncoder, not None"),
+        ("map", None, "encoder of SelectiveNB must be 'modl', a TableEncoder or an IndicatorEncoder, got None"),
     ):
         with pytest.raises(ValueError, match=message):
             SelectiveNB(selector, encoder=own).fit(frame(), labels())
@@ -441,7 +441,7 @@ def test_a_model_of_part_of_the_rows_codes_rows_by_its_own_levels() -> None:
     coded, refitter = encoder.fit_with_refitter(X, y)
     model = SelectiveNB("clusters").fit_coded(coded, encoder, refitter)
     np.testing.assert_array_equal(model.predict_proba(model.encoder_.transform_coded(X)), model.predict_proba(X))
-    with pytest.raises(ValueError, match="coded by other levels than those of the model"):
+    with pytest.raises(ValueError, match="belong to other levels than those of the model"):
         model.predict_proba(encoder.transform_coded(X))
     assert [level.labels for level in model.encoder_.levels_] != [level.labels for level in encoder.levels_]
 

@@ -85,7 +85,7 @@ def test_the_caution_names_share_risk_and_remedy() -> None:
     assert (
         f"is -999 in {100 * (SHARE < 0.08).mean():.1f} % of the rows, far from its other values (" in caution.sentence
     )
-    assert caution.sentence.endswith("give it a level: special: [-999] in levels= or --levels.")
+    assert caution.sentence.endswith("declare it: special: [-999] in levels= or --levels.")
     with pytest.warns(CautionWarning, match="class good has"):
         SelectiveNB(positive="majority").fit(X, y)
     settled: list[dict[str, Any]] = [{"special": [-999]}, {"cuts": [0.0, 50.0]}, {"exclude": True}]

@@ -263,7 +263,7 @@ def test_cautions_are_lines_each_once(succeeds: Run, tmp_path: Path) -> None:
     assert [line[:40] for line in warned] == [
         "warning: The row weights have a mean of ",
         "warning: Column 'name' looks like an ide",
-        "warning: No feature is kept: every row i",
+        "warning: No feature is in the model: it p",
     ]
     assert "--normalize on the command line" in warned[0]
     assert "looks like an identifier" in (tmp_path / "out" / "report.html").read_text()
@@ -387,7 +387,7 @@ def test_tables_with_little_to_learn(succeeds: Run, fails: Run) -> None:
         ("--numeric age --categorical age", "both --numeric and --categorical"),
         ("--ignore class", "both --target and --ignore"),
         ("--weight class", "both --target and --weight"),
-        ("--weight housing", "--weight must hold one number per row"),
+        ("--weight housing", "--weight must contain one number for each row"),
         ("--normalize", "--weight"),
         ("--selector compresion", "did you mean 'compression'?"),
         ("--selector zzz", "choose from 'all', 'map', 'bayesian', 'compression', 'wrapper', "),
@@ -538,8 +538,8 @@ def test_test_rows_of_one_class_and_new_values_are_measured(succeeds: Run) -> No
         ("--time day --test-from 2023-09-01 --memory-limit 1GiB", "--test-from needs all rows in memory"),
         ("--time dya", "no column 'dya' (--time); did you mean 'day'?"),
         ("--time y", "cannot be both --target and --time"),
-        ("--time text", "'text' must hold numbers or dates"),
-        ("--time gappy --test-from 3", "'gappy' is missing in row 5"),
+        ("--time text", "'text' of times must contain only numbers, or dates"),
+        ("--time gappy --test-from 3", "'gappy' has no value in row 5"),
         ("--test nowhere.csv", "nowhere.csv"),
         ("--test unlabelled.csv", "unlabelled.csv has no column 'y' (--target)"),
         ("--test narrow.csv", "narrow.csv lacks feature columns: 'signal'"),

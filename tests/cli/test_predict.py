@@ -131,7 +131,7 @@ def test_a_folder_of_files_with_columns_to_keep(
     assert "--memory-limit must be" in fails("predict", model, "parts", "-o", "new", "--memory-limit", "1")
     assert "overlaps with the folder that is read" in fails("predict", model, "parts", "-o", "parts")
     Path("scored/notes.txt").write_text("mine", encoding="utf-8")
-    assert "name an empty folder" in fails("predict", model, "parts", "-o", "scored")
+    assert "pass an empty folder" in fails("predict", model, "parts", "-o", "scored")
     assert not Path("new").exists()
 
 

@@ -50,7 +50,7 @@ def test_rules_for_levels_do_not_hold_indicators() -> None:
     X = np.arange(40.0)[:, None]
     y = X[:, 0] > 12
     model = SelectiveNB(encoder=IndicatorEncoder([12.0, 20.0])).fit(X, y)
-    refused = r"cannot hold the indicators of a model; .* pass encoder=IndicatorEncoder\(thresholds="
+    refused = r"cannot be a model with indicators .*; .* pass encoder=IndicatorEncoder\(thresholds="
     with pytest.raises(ValueError, match=refused):
         model.levels_to_yaml()
     with pytest.raises(ValueError, match=refused):

@@ -317,7 +317,7 @@ def test_weights_and_more_classes() -> None:
     three = {name: own for name, own in RULES.items() if name != "income"}
     model = SelectiveNB(levels=three).fit(frame.drop("income"), y + (frame["age"].fill_null(0).to_numpy() > 45))
     assert labels(model, "age")[0] == "<= 25"
-    with pytest.raises(ValueError, match=r"monotone is for two classes, but the target has 3"):
+    with pytest.raises(ValueError, match=r"monotone needs two classes, but the target has 3"):
         SelectiveNB(levels=RULES).fit(frame, np.arange(len(y)) % 3)
 
 
@@ -334,7 +334,7 @@ def test_levels_without_rows_are_kept() -> None:
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
-        ({"nope": {"cuts": [1]}}, r"levels names the column 'nope', which is not a feature column; leave it out"),
+        ({"nope": {"cuts": [1]}}, r"levels names the column 'nope', which is not a feature column; remove it"),
         ({"age": 3}, r"the column 'age': it takes a dict of cuts, groups"),
         ({"age": {"cots": [1]}}, r"'age': it has no option 'cots'"),
         ({"age": {"cuts": [3, 2]}}, r"'age': it needs cuts in ascending order, each once"),
@@ -387,11 +387,11 @@ def test_contradictions_are_refused_in_a_sentence(rules: Any, sentence: str | No
 
 def test_options_that_contradict_rules() -> None:
     frame, y = claims()
-    with pytest.raises(ValueError, match=r"'age': it is excluded or monotone, and so in no pair"):
+    with pytest.raises(ValueError, match=r"'age': it is excluded or monotone, so that no pair can contain it"):
         SelectiveNB(levels={"age": {"monotone": 1}}, pairs=[("age", "noise")]).fit(frame, y)
-    with pytest.raises(ValueError, match=r"monotone is -1 for 'age', but levels has the other sign"):
+    with pytest.raises(ValueError, match=r"monotone is -1 for 'age', but levels= gives it the opposite sign"):
         SelectiveNB(levels={"age": {"monotone": 1}}, monotone={"age": -1}).fit(frame, y)
-    with pytest.raises(ValueError, match=r"needs monotone contributions of the column 'age', which calibrate=False"):
+    with pytest.raises(ValueError, match=r"needs monotone contributions of the column 'age', but with calibrate=False"):
         SelectiveNB(levels={"age": {"monotone": 1}}, calibrate=False).fit(frame, y)
     with pytest.raises(ValueError, match=r"'age': it has options for a numeric column, but kinds makes it categorical"):
         TableEncoder(levels={"age": {"cuts": [1]}}, kinds={"age": "categorical"}).fit(frame, y)

@@ -122,7 +122,7 @@ def test_a_model_is_the_same_by_an_executor(tmp_path: Path, watch: Watch, limits
         assert clone(there).engine is pool  # also inside other estimators
         assert pickle.loads(pickle.dumps(there)).engine == "memory"
         known = frame.filter(frame["y"].is_not_null())
-        with pytest.warns(UserWarning, match="The executor given as engine is not used: it reads the rows of files"):
+        with pytest.warns(UserWarning, match="The executor passed as engine is not used: it only reads files"):
             there.fit(known.drop("w"), "y")
         (tmp_path / "1.parquet").rename(tmp_path / "elsewhere")
         limits(text_bytes={})  # which the caller reads

@@ -98,7 +98,7 @@ def test_what_is_pending_is_cancelled_when_the_caller_stops() -> None:
     executors = [Lazy(n_computed=3), Lazy(n_computed=0)]
     with pytest.raises(KeyboardInterrupt):
         interrupted_after(3, map_chunks(executors[0], text_of, range(99), room=9000))
-    with pytest.raises(TimeoutError, match="max_seconds is over"):
+    with pytest.raises(TimeoutError, match="max_seconds ended"):
         list(map_chunks(executors[1], text_of, range(99), clock=Clock(0.0)))
     for executor in executors:
         assert len(executor.futures) < 12
@@ -107,7 +107,7 @@ def test_what_is_pending_is_cancelled_when_the_caller_stops() -> None:
 
 
 def test_a_short_time_ends_the_work_here_too() -> None:
-    with pytest.raises(TimeoutError, match="max_seconds is over before all rows have been read; allow more time"):
+    with pytest.raises(TimeoutError, match="max_seconds ended before all rows were read; set a higher one"):
         list(map_chunks(None, text_of, range(3), clock=Clock(0.0)))
 
 

@@ -222,7 +222,7 @@ def test_no_pair_contains_a_monotone_column() -> None:
         ({"monotone": {"up": 1}, "calibrate": "weights"}, "monotone needs fitted contributions.*calibrate='weights'"),
         ({"monotone": {"up": 1}, "calibrate": False}, "monotone needs fitted contributions"),
         ({"monotone": {"up": 1}, "calibrate": "auto", "selector": "map"}, "monotone needs fitted contributions"),
-        ({"monotone": {"up": 1}, "n_classes": 3}, "monotone is for two classes, but the target has 3"),
+        ({"monotone": {"up": 1}, "n_classes": 3}, "monotone needs two classes, but the target has 3"),
     ],
 )
 def test_what_cannot_be_monotone_is_refused_in_one_sentence(options: dict[str, Any], message: str) -> None:

@@ -111,7 +111,7 @@ def test_a_category_has_a_curve_for_each_group() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:No feature is kept")
+@pytest.mark.filterwarnings("ignore:No feature is in the model")
 def test_noise_gets_none_and_sums_hardly_any() -> None:
     by_chance = 0
     for seed in range(6):

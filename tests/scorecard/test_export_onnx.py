@@ -150,7 +150,7 @@ class TestConverter:
         model, _ = case("numbers")
         for kind, width, message in [
             (self.types.FloatTensorType, 3, "'a' must be a DoubleTensorType, got FloatTensorType"),
-            (self.types.DoubleTensorType, 2, "must be its 3 columns, got 2"),
+            (self.types.DoubleTensorType, 2, "needs its 3 columns as inputs, got 2"),
         ]:
             with pytest.raises(ValueError, match=message):
                 self.skl2onnx.convert_sklearn(model, initial_types=[("X", kind([None, width]))])

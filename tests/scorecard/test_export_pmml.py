@@ -321,11 +321,13 @@ def test_names_that_the_document_uses() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match=r"PMML cannot hold values such as \d+ of the column 'id'; fit the model to"):
+    with pytest.raises(
+        ValueError, match=r"PMML cannot represent values such as \d+ of the column 'id'; fit the model to"
+    ):
         case("codes")[0].export(to="pmml")
     with pytest.raises(ValueError, match="reasons of more than two classes; omit reasons="):
         case("all kinds, three classes")[0].export(to="pmml", reasons=1)
-    with pytest.raises(ValueError, match=r"PMML cannot hold the character '\\x07'; rename"):
+    with pytest.raises(ValueError, match=r"PMML cannot represent the character '\\x07'; rename"):
         case("nothing")[0].export(to="pmml", name="bell\x07")
     for wrong in ({"reasons": -1}, {"reasons": 1.5}, {"against": "worst"}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):

@@ -11,7 +11,7 @@ from bayesieve import SelectiveNB
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:No feature is kept")
+@pytest.mark.filterwarnings("ignore:No feature is in the model")
 @pytest.mark.parametrize(("n_columns", "n_classes", "n_seeds"), [(10, 2, 10), (200, 2, 4), (200, 5, 3), (1000, 2, 1)])
 @pytest.mark.parametrize("calibrate", ["auto", "weights"])
 def test_noise_is_predicted_by_the_class_shares(n_columns: int, n_classes: int, n_seeds: int, calibrate: Any) -> None:
@@ -27,7 +27,7 @@ def test_noise_is_predicted_by_the_class_shares(n_columns: int, n_classes: int, 
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:No feature is kept")
+@pytest.mark.filterwarnings("ignore:No feature is in the model")
 def test_columns_that_say_something_stay_among_columns_of_noise() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)

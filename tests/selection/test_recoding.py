@@ -223,12 +223,12 @@ def test_a_refitter_of_other_features_or_rows_is_refused() -> None:
     encoder = TableEncoder()
     coded, refitter = encoder.fit_with_refitter(X, y)
     some = np.array([0, 2])
-    with pytest.raises(ValueError, match="The refitter is of other features than the coded table"):
+    with pytest.raises(ValueError, match="refitter and coded table have different features"):
         WrapperSelector().fit_coded(coded.select(some), refitter)
-    with pytest.raises(ValueError, match="The refitter is of other features than the coded table"):
+    with pytest.raises(ValueError, match="refitter and coded table have different features"):
         SelectiveNB().fit_coded(coded.select(some), encoder, refitter)
     _, of_others = TableEncoder().fit_with_refitter(X[::-1], y[::-1])
-    with pytest.raises(ValueError, match="The refitter is of other rows than the coded table"):
+    with pytest.raises(ValueError, match="refitter and coded table have different rows"):
         SelectiveNB().fit_coded(coded, encoder, of_others)
     part = WrapperSelector().fit_coded(coded.select(some), refitter.select(some))
     assert part.trace_.recoded

@@ -87,7 +87,7 @@ def test_groups_stay_together() -> None:
     coded = TableEncoder().fit_transform_coded(frame, y)
     with pytest.raises(ValueError, match="MAPSelector does not use groups; omit it"):
         MAPSelector().fit_coded(coded, groups=groups)
-    with pytest.warns(UserWarning, match="groups are ignored: MAPSelector splits no rows by them"):
+    with pytest.warns(UserWarning, match="groups are ignored, because MAPSelector does not split rows"):
         SelectiveNB("map").fit(frame, y, groups=groups)
     with pytest.warns(UserWarning, match="groups are ignored with evaluation='holdout'"):
         WrapperSelector().fit(frame, y, groups=groups)
@@ -205,7 +205,7 @@ def test_too_few_rows_to_hold_out_or_leave_out() -> None:
 def test_extreme_smoothing_is_refused_or_exact() -> None:
     X = np.arange(40).reshape(40, 1) % 2
     y = X[:, 0]
-    with pytest.raises(ValueError, match="smoothing makes probabilities too extreme"):
+    with pytest.raises(ValueError, match="smoothing is so small that probabilities become too extreme"):
         WrapperSelector("error", evaluation="train", encoder=None, smoothing=1e-200).fit(X, y)
     exact = WrapperSelector("log_loss", evaluation="train", encoder=None, smoothing=1e-200).fit(X, y)
     assert exact.support_.tolist() == [True]

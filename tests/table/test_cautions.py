@@ -46,7 +46,7 @@ def test_what_is_silenced_or_for_the_report_only_is_no_warning() -> None:
 def test_warnings_point_to_the_line_of_the_caller(through: object) -> None:
     X = np.array([[i % 7, "ab"[i % 2]] for i in range(40)], dtype=object)
     estimator = through(MODLDiscretizer())  # type: ignore[operator]
-    with pytest.warns(UserWarning, match="MODLDiscretizer codes numeric columns only") as seen:
+    with pytest.warns(UserWarning, match="MODLDiscretizer codes only numeric columns") as seen:
         estimator.fit_transform(X, [0, 1] * 20)
     assert [warning.filename for warning in seen] == [__file__]
 

@@ -252,7 +252,7 @@ def test_a_query_ends_with_a_copy_that_fails(tmp_path: Path, monkeypatch: pytest
 
 def test_a_copy_leaves_room_on_the_disk(tmp_path: Path, limits: Limits) -> None:
     limits(bytes_left=1 << 62)
-    with pytest.raises(ValueError, match=r"would fill the disk of .*; give a folder= on a larger one"):
+    with pytest.raises(ValueError, match=r"would fill the disk of .*; set folder= to one on a larger disk"):
         bayesieve.scan(FRAME.lazy(), folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -85,17 +85,17 @@ def test_remedies_of_numbers_read_as_text(tmp_path: Path) -> None:
     ("texts", "sentence"),
     [
         ([f"{1 + i % 28}.{1 + i % 12}.24" for i in range(201)], "such as '1.1.24', but their years have two digits"),
-        ([*AMOUNTS, "n/a"], "is read as text, but its values are numbers, except marks of missing ones"),
+        ([*AMOUNTS, "n/a"], "is read as text, but its values are numbers, except those that mark missing values"),
         (
             [f"{1 + i % 12}/{1 + i % 28}/2024" for i in range(201)],
-            "is read as text, but it holds dates such as '1/1/2024'",
+            "is read as text, but it contains dates such as '1/1/2024'",
         ),
     ],
 )
 def test_text_in_frames_that_a_file_would_give_as_numbers_or_dates(texts: list[str], sentence: str) -> None:
     with pytest.warns(UserWarning, match=sentence):
         model = SelectiveNB().fit(pl.DataFrame({"x": texts}), np.arange(len(texts)) % 2)
-    assert not any("Leave it out" in caution.sentence for caution in model.cautions_)
+    assert not any("Exclude it" in caution.sentence for caution in model.cautions_)
 
 
 @pytest.mark.parametrize("n_others", mostly_slow([1, 3, 30, 90], [1, 90]))

@@ -93,8 +93,8 @@ def fit_cautions(
     cautions = [] if weights is None else [weights_caution(weights)]
     if plan.executor is not None and not (isinstance(rows.table, ScannedTable) and isinstance(encoder, TableEncoder)):
         sentence = (
-            "The executor given as engine is not used: it reads the rows of files that are coded by a TableEncoder. "
-            "Pass bayesieve.scan(files) in place of a table in memory, or leave engine out."
+            "The executor passed as engine is not used: it only reads files, with a TableEncoder as encoder. Pass "
+            "bayesieve.scan(files) instead of a table in memory, or omit engine."
         )
         cautions.append(Caution("engine", (), sentence))
     if refitter is not None:
@@ -192,8 +192,8 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
     return _caution_of(
         "target",
         names,
-        "[Column|Columns] {} [has|have] one value for each class of the target, as a copy of it has: leave [it|them] "
-        "out unless [it is|they are] known before the target is.",
+        "[Column|Columns] {} [has|have] one value for each class, like a copy of the target. Exclude [it|them] from "
+        "the fit, unless [it is|they are] known before the class is.",
     )
 
 
@@ -230,8 +230,8 @@ def _form_sentence(name: str, form: TextForm) -> str:
     )
     if form.kind == "number" and not form.others:
         return (
-            f"Column {name!r} is read as text, but its values are numbers, except marks of missing ones. Read it as "
-            f"numbers: --numeric {name} ({numeric})."
+            f"Column {name!r} is read as text, but its values are numbers, except those that mark missing values. Read "
+            f"it as numbers: --numeric {name} ({numeric})."
         )
     if form.kind == "number":
         none = "is no number" if len(form.others) == 1 else "are no numbers"
@@ -241,8 +241,9 @@ def _form_sentence(name: str, form: TextForm) -> str:
             listing = f"a list of all {len(form.others):,}"
         return (
             f"Column {name!r} is read as text: {len(form.others):,} of its {form.n_texts:,} different values {none}, "
-            f"{others}. Give {them} a level, special: {listing} in levels= or --levels, which reads the rest as "
-            f"numbers; or correct {them}: --numeric {name} ({numeric}) names the line of what is left."
+            f"{others}. To read the other values as numbers, declare {them} as special values: special: {listing} in "
+            f"levels= or --levels. Otherwise correct {them}; --numeric {name} ({numeric}) then reports the line of any "
+            "value that is not a number."
         )
     reasons = [f"{others} {'is' if len(form.others) == 1 else 'are'} no {form.kind.split()[-1]}"] if form.others else []
     if form.kind == "formatted number":
@@ -253,16 +254,16 @@ def _form_sentence(name: str, form: TextForm) -> str:
         )
     if form.kind == "date" and form.is_ordered and not reasons:
         return (
-            f"Column {name!r} is read as text, but it holds dates such as {form.example!r}. Convert it to dates before "
-            "the fit, or fit the file, where dates of this form are recognised."
+            f"Column {name!r} is read as text, but it contains dates such as {form.example!r}. Convert it to dates "
+            "before the fit, or fit the file itself, because dates of this form are recognised in files."
         )
     if form.kind == "short date":
         reasons.insert(0, "their years have two digits")
     if not form.is_ordered:
         reasons.insert(0, "the values do not prove one order of day and month")
     return (
-        f"Column {name!r} is read as text: it holds dates such as {form.example!r}, but {' and '.join(reasons)}. Write "
-        "dates as 2024-12-31."
+        f"Column {name!r} is read as text: it contains dates such as {form.example!r}, but {' and '.join(reasons)}. "
+        "Write dates as 2024-12-31."
     )
 
 
@@ -279,8 +280,8 @@ def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection
     return _caution_of(
         "identifier",
         names,
-        "[Column|Columns] {} [looks like an identifier|look like identifiers]: nearly every row has a value of its "
-        "own, and new rows will have others. Leave [it|them] out.",
+        "[Column|Columns] {} [looks like an identifier|look like identifiers]: nearly every row has a different value, "
+        "and new rows will have others. Exclude [it|them] from the fit.",
     )
 
 
@@ -318,8 +319,8 @@ def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
     examples = "; ".join(named(group) for group in copies[:_MAX_GROUPS])
     more = f"; and {len(copies) - _MAX_GROUPS:,} more groups of columns" if len(copies) > _MAX_GROUPS else ""
     sentence = (
-        f"Columns carry the same information in every row: {examples}{more}. Keep one of each group: otherwise its "
-        "columns share their weight."
+        f"Columns contain the same information in every row: {examples}{more}. Keep one column of each group, because "
+        "otherwise their weight is divided among them."
     )
     return [Caution("copies", tuple(name for group in copies for name in group), sentence)]
 
@@ -359,7 +360,7 @@ def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: int | N
         (name,),
         f"Column {name!r} is {listed(codes, _MAX_OTHERS)} in {share:.1f} % of the rows, far from its other values "
         f"({out.low:.6g} to {out.high:.6g}); class {canonical_text(labels[j])} has {here:.1f} % of these rows and "
-        f"{there:.1f} % of the others. If that is a code, give it a level: special: [{', '.join(codes)}] in levels= or "
+        f"{there:.1f} % of the others. If it is a code, declare it: special: [{', '.join(codes)}] in levels= or "
         "--levels.",
     )
 
@@ -480,14 +481,14 @@ def model_cautions(
     if rare:
         classes = f"class {', '.join(rare[:5])}" + (" and others" if len(rare) > 5 else "")
         sentence = (
-            f"Fewer than {_FEWEST_ROWS_PER_CLASS} training rows of {classes}: its probabilities are uncertain; "
-            "add rows of it."
+            f"There are fewer than {_FEWEST_ROWS_PER_CLASS} training rows of {classes}, so that its probabilities are "
+            "uncertain; add rows of it."
         )
         cautions.append(Caution("classes", (), sentence, warns=False))
     elif shares.min() < _SMALL_SHARE:
         sentence = (
-            f"Class {card.classes[int(shares.argmin())]} has {100 * shares.min():.2f} % of the rows only: "
-            "judge the model by AUC rather than accuracy."
+            f"Class {card.classes[int(shares.argmin())]} has only {100 * shares.min():.2f} % of the rows: "
+            "judge the model by AUC rather than by accuracy."
         )
         cautions.append(Caution("classes", (), sentence, warns=False))
     return tuple(cautions)
@@ -497,10 +498,10 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
     """Return cautions about features that are not in the model, and about signs that the rows contradict."""
     cautions = []
     if not card.used.size:
-        remedy = "Check that the rows of the target are those of the columns, or add rows."
+        remedy = "Check that target and columns belong to the same rows, or add rows."
         if not trace.complete:
             remedy = "The search was stopped early; give it more time."
-        sentence = f"No feature is kept: every row is predicted by the shares of the classes. {remedy}"
+        sentence = f"No feature is in the model: it predicts the class shares for every row. {remedy}"
         cautions.append(Caution("nothing kept", (), sentence))
 
     # Columns with levels by hand that the model does not use.
@@ -509,8 +510,8 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
     cautions += _caution_of(
         "dropped",
         [name for name in by_hand if card[name].levels.n_levels > 1],
-        "[Column|Columns] {} with levels by hand [is|are] not in the model, because the search dropped [it|them]: "
-        "to keep [it|them], add include: true to [its entry|their entries] in levels.",
+        "[Column|Columns] {}, whose levels you set, [is|are] not in the model, because the search dropped [it|them]. "
+        "To keep [it|them], add include: true to [its entry|their entries] in levels.",
     )
 
     # Columns for which the rows support the opposite sign: with the given sign, their contributions become constant.
@@ -524,9 +525,9 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         forbidden, observed = ("fall", "falls") if required > 0 else ("rise", "rises")
         sentence = (
             f"The rows contradict monotone={{{level.name!r}: {required:+d}}}: contributions to class {positive!s}, the "
-            f"positive one, must not {forbidden} with {level.name!r}, but the share of this class {observed} with it, "
-            f"so that the column contributes little or nothing. Reverse the sign if class {other!s} was meant; "
-            "otherwise omit it."
+            f"positive one, must not {forbidden} with {level.name!r}, but the share of this class {observed} with it. "
+            f"The column therefore contributes little or nothing. Reverse the sign if you meant class {other!s}; "
+            "otherwise omit the sign."
         )
         cautions.append(Caution("monotone", (level.name,), sentence))
     return cautions
@@ -544,7 +545,7 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
         "identifier",
         [one.name for one in used if marks.get(one.name) in ("counter", "identifier") and one.name not in named],
         "[Column|Columns] {} [looks like an identifier|look like identifiers] that the model uses: new rows will have "
-        "other values. Leave [it|them] out.",
+        "other values. Exclude [it|them] from the fit.",
     )
 
     # Dates: new rows are later than all training rows, and fall into the last interval.
@@ -552,8 +553,8 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
     cautions += _caution_of(
         "dates",
         [one.name for one in used if marks.get(one.name) == "date" or (one.kind == "numeric" and one.type in types)],
-        "[Column|Columns] {} [holds|hold] dates, whose last interval stands for all of the future: every later row is "
-        "taken for one of the last training rows. Use the time since some event instead, or leave dates out.",
+        "[Column|Columns] {} [contains|contain] dates. Their last interval includes the future, so that later rows are "
+        "predicted like the last training rows. Use the time since an event instead, or exclude dates.",
     )
 
     # Columns that separate the classes perfectly: they are rarely known before the target is.
@@ -562,8 +563,8 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
         if level.name in targets:
             continue
         sentence = (
-            f"Feature {level.name} almost separates the classes by itself (level score {level.level_score:.3f}): "
-            "make sure that it is known before the target."
+            f"Feature {level.name} almost separates the classes by itself (level score {level.level_score:.3f} of 1). "
+            "Make sure that its values are known before the class is."
         )
         pure = bool(np.all(np.count_nonzero(np.asarray(level.counts), axis=1) <= 1))
         cautions.append(Caution("separates the classes", (level.name,), sentence, warns=pure))
@@ -578,9 +579,9 @@ def _about_levels(card: Scorecard) -> list[Caution]:
         empty = [(one, k) for one in levels for k in np.flatnonzero(np.asarray(one.counts).sum(axis=1) == 0).tolist()]
         if empty:
             sentence = (
-                f"{_level_texts(empty)} no training rows: with smoothing={smoothing!r}, such levels speak for the "
-                "rare classes. Join them to other levels, or fit with calibrate='auto' and smoothing='m-estimate', "
-                "where they add nothing."
+                f"{_level_texts(empty)} no training rows. With smoothing={smoothing!r}, such levels favour the rare "
+                "classes. Merge them with other levels, or fit with calibrate='auto' and smoothing='m-estimate', "
+                "so that they contribute nothing."
             )
             cautions.append(
                 Caution("levels without rows", tuple(dict.fromkeys(one.name for one, _ in empty)), sentence)
@@ -595,8 +596,9 @@ def _about_levels(card: Scorecard) -> list[Caution]:
         rare += [(level, k) for k in np.flatnonzero(pure & (rows < _FEWEST_ROWS_OF_LEVEL)).tolist()]
     if rare:
         sentence = (
-            f"{_level_texts(rare)} fewer than {_FEWEST_ROWS_OF_LEVEL} training rows, all of a single class: what such "
-            "levels add is uncertain. Join them to others (levels=, or edit().merge) unless they have a reason."
+            f"{_level_texts(rare)} fewer than {_FEWEST_ROWS_OF_LEVEL} training rows, all of a single class, so that "
+            "their contributions are uncertain. Merge them with others (levels=, or edit().merge), unless you have a "
+            "reason to keep them."
         )
         cautions.append(
             Caution("rare levels", tuple(dict.fromkeys(one.name for one, _ in rare)), sentence, warns=False)
@@ -689,9 +691,9 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
     return [Caution("order", tuple(sorted_by or drifting), sentence, drift >= _LARGE or alike >= _MUCH_ALIKE)]
 
 
-_BY_CLASS = "The rows are sorted by class, so that their order is not that of time: measure on folds of shuffled rows."
+_BY_CLASS = "The rows are sorted by class, not by time. Measure the model on folds of shuffled rows."
 _INFORMATIVE, _LATER = "The order of the rows is informative: ", "If the model is to predict later rows, "
-_REMEDY = 'folds of shuffled rows look too good: measure it with cv="time"{0}, or --time{1} on the command line.'
+_REMEDY = 'shuffled folds measure it too favourably: use cv="time"{0}, or --time{1} on the command line.'
 
 
 def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> tuple[list[str], list[str]]:

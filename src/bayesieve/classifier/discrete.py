@@ -125,8 +125,9 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         if empty:
             codes = f"Code {empty[0]} has" if len(empty) == 1 else f"Codes {listed(empty)} have"
             warn_caller(
-                f"{codes} no training rows: with smoothing={self.smoothing!r}, rows with such codes are predicted "
-                "in favour of the rare classes. Codes beyond those of training and min_categories add nothing."
+                f"{codes} no training rows. With smoothing={self.smoothing!r}, such codes favour the rare classes in "
+                "predictions; renumber the codes without gaps, or set a lower min_categories. Codes above the largest "
+                "of training and min_categories contribute nothing."
             )
 
     @with_shared_docs
@@ -193,7 +194,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         new = [label for label in np.asarray(labels).tolist() if label not in columns]
         if new:
             raise ValueError(
-                f"y contains the label {new[0]!r}, which was not among the classes of the first call; pass all "
+                f"y contains the label {new[0]!r}, which was not a class in the first call; in that call, pass all "
                 "labels as classes=."
             )
         return np.array([columns[label] for label in np.asarray(labels).tolist()], dtype=np.int64)

@@ -130,12 +130,14 @@ def signs_of(plan: FitPlan, encoder: Any, classes: np.ndarray, positive: int | N
     monotone = rules.signs(encoder.levels_) if rules is not None and by_rule and n_classes == 2 else {}
     for name, sign in by_name.items():
         if monotone.get(name, sign) != sign:
-            raise ValueError(f"monotone is {side * sign:+d} for {name!r}, but levels has the other sign; choose one.")
+            raise ValueError(
+                f"monotone is {side * sign:+d} for {name!r}, but levels= gives it the opposite sign; omit one."
+            )
     if monotone:
         plan.require_fitted(f"levels needs monotone contributions of the column {next(iter(monotone))!r}")
     monotone |= by_name
     if n_classes != 2:
-        raise ValueError(f"monotone is for two classes, but the target has {n_classes}; omit it.")
+        raise ValueError(f"monotone needs two classes, but the target has {n_classes}; omit it.")
     levels: TableLevels = encoder.levels_
     position = {name: k for k, name in enumerate(levels.names[: levels.n_columns])}
     for name in monotone:

@@ -104,7 +104,7 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
     if not file.exists():
         raise FileNotFoundError(f"There is no model file {file}; check the name, or fit a model first.")
     if file.is_dir():
-        raise ValueError(f"{file} is a folder; give the model file in it.")
+        raise ValueError(f"{file} is a folder; pass the model file in it.")
     if file.is_char_device():  # reading a device may never end
         raise ValueError(f"{file} is a device; give a model file.")
     try:
@@ -121,8 +121,7 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
     data = _parse(content, file)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(
-            f"{file} is not a bayesieve model: it does not say that its format is {FORMAT}; give a file that save "
-            "wrote."
+            f"{file} is not a bayesieve model, because its format is not {FORMAT}; pass a file that save wrote."
         )
     version = data.get("version", "unknown")
     if type(version) is not int or version != VERSION:

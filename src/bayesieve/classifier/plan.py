@@ -117,7 +117,8 @@ class FitPlan:
         """Raise ValueError unless the options fit contributions. ``reason`` is the start of the message."""
         if self.granularity not in ("levels", "cells"):
             raise ValueError(
-                f"{reason}, which calibrate={self.calibrate!r} does not fit here; set calibrate='levels' or 'cells'."
+                f"{reason}, but with calibrate={self.calibrate!r} they are not fitted here; set calibrate='levels' or "
+                "'cells'."
             )
 
     def coding_options(self, table: Any = None) -> CodingOptions:
@@ -149,7 +150,7 @@ class FitPlan:
             options["groups"] = groups
         elif groups is not None:
             sentence = (
-                f"groups are ignored: {type(self.selector).__name__} splits no rows by them; leave them out, or use "
+                f"groups are ignored, because {type(self.selector).__name__} does not split rows; omit them, or use "
                 "WrapperSelector(evaluation=GroupKFold())."
             )
             warn_caller(sentence)
@@ -205,20 +206,20 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
     choice, selector, levels = options["encoder"], options["selector"], options["levels"]
     if choice is None:
         raise ValueError(
-            "SelectiveNB codes the columns of the table: encoder must be 'modl', a TableEncoder or an "
-            "IndicatorEncoder, not None; DiscreteNB takes codes."
+            "The encoder of SelectiveNB must be 'modl', a TableEncoder or an IndicatorEncoder, got None; for a table "
+            "that is already coded as integers, use DiscreteNB."
         )
     other = getattr(selector, "encoder", "modl")
     if not is_choice(other, ("modl",)) and not are_equal(other, choice):
         name = type(selector).__name__
         if not is_choice(choice, ("modl",)):
             raise ValueError(
-                f"SelectiveNB has the encoder {choice!r}, its {name} the encoder {other!r}; give only one."
+                f"SelectiveNB has encoder={choice!r}, but its selector {name} has encoder={other!r}; set only one."
             )
         if other is None:
             raise ValueError(
-                f"SelectiveNB codes the columns of the table, but its {name} has encoder=None, which is for codes; "
-                "leave the selector's encoder at 'modl'."
+                f"The selector {name} of SelectiveNB has encoder=None, which is for tables that are already coded as "
+                "integers; set its encoder to 'modl'."
             )
         choice = other
     encoder = make_encoder(choice)

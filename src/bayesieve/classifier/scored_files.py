@@ -87,7 +87,9 @@ class PredictedRows:
         copied = source.names if isinstance(keep, str) and keep == "all" else source.select(keep).names if keep else ()
         taken = [name for name in prediction_names(model) if name in copied]
         if taken:
-            raise ValueError(f"Column {taken[0]!r} has the name of a prediction; rename it, or omit it in keep.")
+            raise ValueError(
+                f"Column {taken[0]!r} has the name of a column of predictions; rename it, or remove it from keep."
+            )
         read = source.select(list(dict.fromkeys([*copied, *also, *columns_to_read(model, source)])))
         per_row = _BYTES["column"] * len(model.scorecard_.features) + _BYTES["class"] * len(model.classes_)
         for dtype in read.schema.values():
@@ -218,7 +220,7 @@ def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
         if hidden or not path.is_file() or (path in expected and mark_of(path) is not None):
             continue
         raise ValueError(
-            f"{path} is in the folder to write, but does not hold predictions of these files; name an empty folder."
+            f"{path} is in the output folder, but does not contain predictions of these rows; pass an empty folder."
         )
 
 

@@ -200,8 +200,8 @@ def drawn_from(
     caution = None
     if drawn.size < rows.table.n_rows:
         sentence = (
-            f"Performance is that of models of {drawn.size:,} rows drawn at random from {rows.table.n_rows:,}; the "
-            "model itself is fitted to all of them."
+            f"Performance was measured on models fitted to {drawn.size:,} rows drawn at random from "
+            f"{rows.table.n_rows:,}; the model itself is fitted to all of them."
         )
         caution = Caution("sample", (), sentence, warns=False)
     weights = None if rows.weights is None else rows.weights[drawn]

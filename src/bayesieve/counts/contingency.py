@@ -70,8 +70,8 @@ class ContingencyCounts(ShortRepr):
         """Raise ValueError if ``other`` has other features, levels or classes."""
         if not np.array_equal(self.offsets, other.offsets) or self.counts.shape != other.counts.shape:
             raise ValueError(
-                "Counts of different features, levels or classes cannot be added or subtracted; code both tables by "
-                "the same levels."
+                "Counts of different features, levels or classes cannot be added or subtracted; code both tables with "
+                "the same encoder."
             )
 
 

@@ -442,8 +442,8 @@ class RowRatios(LogRatios):
         self._highest = (_HIGHEST_EXACT if exact else _HIGHEST) - np.log(tables.n_classes) - largest
         if not exact and self._highest < _CERTAIN:
             raise ValueError(
-                "The smoothing makes probabilities too extreme to compare; use a larger number, such as 1e-9, or "
-                "'m-estimate'."
+                "smoothing is so small that probabilities become too extreme to compare; use a larger number, such as "
+                "1e-9, or 'm-estimate'."
             )
         # A ratio that underflows to 0 would stay 0 until all ratios are recomputed. The limit leaves room for the moves
         # until then.

@@ -106,7 +106,7 @@ class _OneClass(Error):
         if codes.size != 1:
             raise ValueError(
                 f"{type(self).__name__} is about the class {self.label!r}, but the target has the classes "
-                f"{listed([repr(label) for label in np.asarray(classes).tolist()])}."
+                f"{listed([repr(label) for label in np.asarray(classes).tolist()])}; pass one of these."
             )
         self._code = int(codes[0])
 

@@ -118,7 +118,7 @@ class ClassBlock:
         offsets, classes : first row of each segment, and its class; required if ``rows`` is given.
         """
         if coded.class_codes is None:
-            raise ValueError("A search needs the classes of the rows; code the table together with its target.")
+            raise ValueError("A search needs the classes of the rows; pass y when the table is coded.")
         if rows is None:
             class_codes, classes = np.asarray(coded.class_codes), np.arange(coded.n_classes)
             offsets = np.append(0, np.cumsum(count_classes(class_codes, coded.n_classes)))
@@ -297,8 +297,8 @@ class RatioTables:
         gibibytes = 8 * self.n_segments * (self.n_classes - 1) * most / 2**30
         if gibibytes > _MAX_GIBIBYTES:
             raise ValueError(
-                f"A column of {most - 1:,} levels and {self.n_classes:,} classes take tables of {gibibytes:,.0f} GiB; "
-                "join rare classes, or code the columns in fewer levels."
+                f"A column of {most - 1:,} levels needs {gibibytes:,.0f} GiB of tables for {self.n_classes:,} classes; "
+                "merge rare classes, or code the columns with fewer levels."
             )
 
     def store(self) -> bool:

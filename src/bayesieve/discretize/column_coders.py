@@ -198,7 +198,7 @@ class ColumnCoder(LevelsCoder):
         if others:
             columns = "column is" if len(others) == 1 else "columns are"
             sentence = (
-                f"{type(self).__name__} codes {self.kind} columns only; {len(others):,} {columns} left out: "
+                f"{type(self).__name__} codes only {self.kind} columns; {len(others):,} {columns} skipped: "
                 f"{named(others)}. TableEncoder codes both kinds."
             )
             issue([Caution("left out", tuple(others), sentence)])

@@ -220,8 +220,8 @@ class IndicatorEncoder(TableCoder):
         for i in range(table.n_columns):
             if table.column(i).type != "number":
                 raise ValueError(
-                    f"Column {table.names[i]!r} holds values of type {table.column(i).type} but a score must be a "
-                    "number; convert the column, or leave it out."
+                    f"Column {table.names[i]!r} contains values of type {table.column(i).type}, but scores must be "
+                    "numbers; convert the column, or remove it."
                 )
         return table
 
@@ -276,7 +276,7 @@ def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: 
     finite = np.isfinite(values)
     if not finite.any():
         raise ValueError(
-            f"Score {score!r} has no finite value to learn thresholds from; give its thresholds, or leave it out."
+            f"Score {score!r} has no finite value to learn thresholds from; give its thresholds, or remove it."
         )
     order = np.argsort(values[finite], kind="stable")
     ascending = values[finite][order]

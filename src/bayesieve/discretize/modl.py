@@ -294,7 +294,7 @@ def search_columns(
     if method == "optimal" and n_blocks.max() > MAX_OPTIMAL_BLOCKS:
         raise TooManyBlocks(
             f"{n_blocks.max()} distinct values (neighbours of one class joined) are too many for method='optimal', "
-            f"which takes at most {MAX_OPTIMAL_BLOCKS}; use method='greedy'"
+            f"which supports at most {MAX_OPTIMAL_BLOCKS}; use method='greedy'"
         )
     table = log_factorials(cumulated[starts[1:] - 1])
     most_work = np.iinfo(np.int64).max if method == "optimal" else _EXACT_WORK
@@ -529,8 +529,8 @@ def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndar
 
     if len(counts) > MAX_OPTIMAL_VALUES:
         raise TooManyBlocks(
-            f"{len(counts)} {noun} are too many for method='optimal' with {counts.shape[1] - 1} classes, which takes "
-            f"at most {MAX_OPTIMAL_VALUES}; use method='greedy'"
+            f"{len(counts)} {noun} are too many for method='optimal' with {counts.shape[1] - 1} classes, which "
+            f"supports at most {MAX_OPTIMAL_VALUES}; use method='greedy'"
         )
     table = np.zeros((1 << len(counts), counts.shape[1]), counts.dtype)
     return optimal_groups(counts, table, prior, log_factorials(counts.sum(axis=0)[None]))

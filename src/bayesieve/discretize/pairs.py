@@ -385,7 +385,7 @@ class PairFinder:
                 one, other = (parts[k].levels.names[parts[k].at] for k in (i, j))
                 raise ValueError(
                     f"The pair of {one!r} and {other!r} has {parts[i].n_levels:,} x {parts[j].n_levels:,} cells, more "
-                    "than fit in memory; give these columns fewer levels, or leave the pair out."
+                    "than fit in memory; give these columns fewer levels, or omit the pair."
                 )
         for begin in range(0, len(pairs), _COUNTED_AT_ONCE):
             batch = pairs[begin : begin + _COUNTED_AT_ONCE]

@@ -73,8 +73,8 @@ class Repeats:
 def _caution(n_repeated: float, n_rows: float, columns: Sequence[str], effect: str) -> Caution:
     sentence = (
         f"{100 * n_repeated / n_rows:.3g} % of the rows repeat others ({n_repeated:,.0f} of {n_rows:,.0f}), as after "
-        f"oversampling or a join: values of {named(columns)} hardly ever agree by chance. {effect}. Keep one row of "
-        "each, and correct the class shares by with_prior() if they differ in the population."
+        f"oversampling or a join, because values of {named(columns)} are hardly ever equal by chance. {effect}. Keep "
+        "one copy of each row, and correct the class shares with with_prior() if they differ in the population."
     )
     return Caution(REPEATED, tuple(columns), sentence)
 

@@ -168,14 +168,13 @@ class CountedColumns:
             rows = max(self._left_out)
             most = max(len(columns[i].values) for i in rare)
             sentence = (
-                f"Only the most frequent {most:,} different values of {named(joined)} are used; "
-                f"the others, in up to {rows:,} rows, count as never seen. Leave identifiers out, or join rare values "
-                "first."
+                f"Only the most frequent {most:,} different values of {named(joined)} are used; the others, in up to "
+                f"{rows:,} rows, are treated as never seen. Exclude identifiers, or merge rare values before the fit."
             )
             cautions.append(Caution("many values", joined, sentence))
         if gridded:
             sentence = (
-                f"The cuts of {named(gridded)} are chosen among up to {self._n_cells:,} quantiles, not among all "
+                f"The cut points of {named(gridded)} are chosen among up to {self._n_cells:,} quantiles, not among all "
                 "numbers; a larger n_quantiles makes them more exact."
             )
             cautions.append(Caution("quantiles", gridded, sentence, warns=False))

@@ -54,7 +54,7 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
     """
     for name in () if isinstance(pairs, (str, Integral)) else (name for pair in pairs for name in pair):
         if name in rules.unpaired:
-            raise refusal(name, "is excluded or monotone, and so in no pair; take it out of 'pairs'")
+            raise refusal(name, "is excluded or monotone, so that no pair can contain it; remove it from pairs=")
     types, result, place = table.types(), list(coders), {name: i for i, name in enumerate(table.names)}
     for name, rule in rules.rules.items():
         i = place[name]
@@ -104,7 +104,7 @@ def rule_cautions(
             sentence += "" if sentence.endswith("?") else "; give one of its values, 'apart' or 'unseen'."
             cautions.append(Caution("no such value", (coder.name,), sentence))
     if learnt:
-        sentence = f"The given levels of {named(learnt)} equal those that a fit without them finds in these rows."
+        sentence = f"The given levels of {named(learnt)} are those that a fit without them learns from these rows."
         cautions.append(Caution(AS_LEARNT, tuple(learnt), sentence, warns=False))
     return cautions
 
@@ -182,7 +182,9 @@ class Ruled:
         """
         least = self.rule.min_rows * (n_rows if self.rule.min_rows < 1 else 1.0)
         if self.rule.is_fixed and len(counts) > 1 and (counts.sum(axis=1) < least).any():
-            raise refusal(self.name, f"has a level by hand of fewer than {least:g} rows; join it, or set coarsen")
+            raise refusal(
+                self.name, f"has a given level of fewer than {least:g} rows; merge it with another, or set coarsen"
+            )
         return least
 
     @property

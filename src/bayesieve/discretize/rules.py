@@ -276,8 +276,8 @@ def _ruled_columns(levels: Sequence[FeatureLevels]) -> list[FeatureLevels]:
     columns = [*columns_of(levels)]
     if any(level.column != level.name for level in columns):
         raise ValueError(
-            "levels= cannot hold the indicators of a model; for the same thresholds in another fit, pass "
-            "encoder=IndicatorEncoder(thresholds=...) with them, by name of the score."
+            "levels= cannot be a model with indicators such as 'score <= 600'; to use the same thresholds, pass "
+            "encoder=IndicatorEncoder(thresholds=...) with a list of thresholds for each score."
         )
     return columns
 
@@ -557,7 +557,7 @@ class TableRules:
         if unknown:
             name = next(name for name in self.rules if name in unknown)
             meant = did_you_mean(name, names)
-            remedy = f"leave it out, or {meant}" if meant else "leave it out."
+            remedy = f"remove it, or {meant}" if meant else "remove it."
             raise ValueError(f"levels names the column {name!r}, which is not a feature column; {remedy}")
         if OTHERS not in self.rules:
             return self

@@ -161,7 +161,9 @@ def _lost_workers_in_words() -> Iterator[None]:
 def _check_time(clock: Clock | None) -> None:
     """Raise TimeoutError if the time limit is over."""
     if clock is not None and clock.is_up:
-        raise TimeoutError("max_seconds is over before all rows have been read; allow more time, or fit fewer rows.")
+        raise TimeoutError(
+            "The time limit max_seconds ended before all rows were read; set a higher one, or fit fewer rows."
+        )
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

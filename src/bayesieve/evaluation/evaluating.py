@@ -445,7 +445,7 @@ def challenge(
     if positive is not None:
         j = class_position(texts[0], canonical_text(positive), "positive")
     if j is None and (share is not None or threshold is not None):
-        raise ValueError(f"There are {len(order)} classes; name the class whose rows are selected as positive=.")
+        raise ValueError(f"There are {len(order)} classes; set positive= to the class whose rows are selected.")
     with_labels = labelled(old)
     segments = [Segment.of(rows, with_labels, level) for rows in (old, new)]
     if j is None:

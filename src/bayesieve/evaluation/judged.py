@@ -174,7 +174,9 @@ def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[
     """
     target = as_target(y)
     if table.n_rows != target.codes.size:
-        raise ValueError(f"X has {table.n_rows:,} rows but y has {target.codes.size:,} labels.")
+        raise ValueError(
+            f"X has {table.n_rows:,} rows but y has {target.codes.size:,} labels; pass one label for each row."
+        )
     weights = as_sample_weight(sample_weight, table.n_rows)
     if model.normalize and weights is not None:
         weights = normalized_weights(weights)
@@ -186,7 +188,7 @@ def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[
     texts = [canonical_text(label) for label in labels]
     unknown = [label for label, text in zip(labels, texts, strict=True) if text not in positions]
     if unknown:
-        raise ValueError(f"y contains the label {unknown[0]!r}, which is not a class of the model; drop its rows.")
+        raise ValueError(f"y contains the label {unknown[0]!r}, which is not a class of the model; remove its rows.")
     class_positions = np.array([positions[text] for text in texts], dtype=np.int64)
     return replace(target, classes=model.classes_[class_positions]), class_positions[target.codes], weights
 

@@ -35,7 +35,7 @@ def time_splits(moments: np.ndarray, n_blocks: int = 5) -> list[tuple[np.ndarray
         edges |= set(sorted((e for e in around if 0 < e < ordered.size), key=lambda e: abs(e - target))[:1])
     ends = sorted(edges)
     if len(ends) < 3:
-        raise ValueError("All rows have the same time, so that no row is later than another; name another column.")
+        raise ValueError("All rows have the same time, so that no row is later than another; pass other times.")
     return [(np.sort(order[:i]), np.sort(order[i:j])) for i, j in pairwise(ends[1:])]
 
 
@@ -67,9 +67,11 @@ def read_moments(column: Column) -> tuple[np.ndarray, str]:
     try:
         moments = column.numbers(type_)
     except ValueError:
-        raise ValueError(f"Column {column.name!r} must hold numbers or dates such as 2024-01-31.") from None
+        raise ValueError(
+            f"Column {column.name!r} of times must contain only numbers, or dates such as 2024-01-31."
+        ) from None
     if np.isnan(moments).any():
-        raise ValueError(f"Column {column.name!r} is missing in row {np.isnan(moments).argmax()}; drop such rows.")
+        raise ValueError(f"Column {column.name!r} has no value in row {np.isnan(moments).argmax()}; remove such rows.")
     return moments, type_
 
 

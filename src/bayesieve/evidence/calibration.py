@@ -414,9 +414,7 @@ class CalibrationRows:
             If the rows have no classes.
         """
         if coded.class_codes is None:
-            raise ValueError(
-                "Weights can only be fitted to rows with classes; code the table together with its target."
-            )
+            raise ValueError("Weights can only be fitted to rows with classes; pass y when the table is coded.")
         n_columns = coded.n_features if coded.levels is None else coded.levels.n_columns
         most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
         most = max(most_few, most_last_rows(n_columns, coded.n_classes))

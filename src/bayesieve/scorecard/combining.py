@@ -151,14 +151,14 @@ def _check_alike(cards: Sequence[Scorecard]) -> None:
         lacking = sorted({*card.columns} ^ {*first.columns})
         if lacking:
             raise ValueError(
-                f"Only one of model {m} and the first one has {named(lacking)}; fit all models on the same columns."
+                f"Model {m} and the first model differ in the columns {named(lacking)}; fit all on the same columns."
             )
         levels = [[f.levels for f in both.features if f.kind != "pair"] for both in (first, card)]
         for one, same in zip_longest(*levels):
             if one is None or same is None or _facts(one) != _facts(same):
                 name = (one or same).name
                 raise ValueError(
-                    f"Model {m} has other levels of {name!r} than the first model; fit the others with "
+                    f"Model {m} divides {name!r} into other levels than the first model; fit the others with "
                     "SelectiveNB(levels=first.scorecard_)."
                 )
 

@@ -415,7 +415,7 @@ def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float |
         return [[j for j in every if j != best] for best in joint.argmax(axis=1).tolist()]
     position = card.position(target)
     if position is None:
-        raise ValueError("probability= refers to a class; name it as target=.")
+        raise ValueError("probability= needs the class that it refers to; set target= to this class.")
     return [[position]] * len(joint)
 
 

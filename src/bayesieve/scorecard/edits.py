@@ -103,7 +103,7 @@ def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
     if len(codes if by_level else cells) < 2:
         raise ValueError(f"merge needs at least two levels of {feature.name!r}, got {list(which)!r:.80}.")
     if not by_level and np.unique(feature.level_of_cell[cells]).size > 1:
-        raise ValueError(f"The cells belong to different levels of {feature.name!r}; merge the levels instead.")
+        raise ValueError(f"These cells of {feature.name!r} belong to different levels; merge the levels instead.")
     levels = joined(feature.levels, np.array(codes))[0] if by_level else feature.levels
     joined_cells, new_codes = joined(feature.cells, cells)
     result = _with_levels(_averaged(feature, new_codes), levels, joined_cells, same=feature.cells is feature.levels)
@@ -217,7 +217,7 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
             "with other thresholds."
         )
     if old is None and new is None:
-        raise ValueError(f"cut needs the old cut of {feature.name!r}, the new one, or both.")
+        raise ValueError(f"cut needs the old cut point of {feature.name!r}, the new one, or both.")
     at = None if old is None else _existing_cut(feature, old)
     if new is None:
         part = feature.levels if at in feature.levels.number_cuts else feature.cells
@@ -226,11 +226,9 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
         return merged(feature, both)[0], _cut_text(feature, at), ""
     to, cuts = _number_in(feature.levels, new), feature.levels.number_cuts
     if at is None and to in cuts:
-        raise ValueError(f"Feature {feature.name!r} already has the cut {new}; choose another value.")
+        raise ValueError(f"Feature {feature.name!r} already has the cut point {new}; choose another value.")
     if at is not None and (to in (at, *cuts) or np.ptp(np.searchsorted(cuts[cuts != at], [at, to]))):
-        raise ValueError(
-            f"The cut {old} of {feature.name!r} can only move between its neighbouring cuts, not to {new}."
-        )
+        raise ValueError(f"The cut point {old} of {feature.name!r} can only move between its neighbours, not to {new}.")
     split = _split(feature, to)
     result = _with_cut(split if at is None else _moved(split, at, to), feature, at, to)
     return result, _cut_text(feature, at), _cut_text(result, to)
@@ -254,7 +252,7 @@ def _existing_cut(feature: Feature, old: Any) -> float:
         if read.count(value) == 1:
             return float(part.number_cuts[read.index(value)])
     cuts = named(cut_texts(feature.levels.number_cuts, feature.levels.type))
-    raise ValueError(f"Feature {feature.name!r} has no cut at {old}; its cuts are {cuts or 'none'}.")
+    raise ValueError(f"Feature {feature.name!r} has no cut point {old}; its cut points are {cuts or 'none'}.")
 
 
 def _number_in(level: FeatureLevels, value: Any) -> float:
@@ -468,4 +466,4 @@ def _demand_numbers(feature: Feature, what: str) -> None:
     """Raise ValueError unless the feature is numeric; ``what`` is the edit that the message names."""
     if feature.levels.cut_points is None:
         kind = "a pair" if feature.kind == "pair" else "made of groups of values"
-        raise ValueError(f"{what} is for columns of numbers, and {feature.name!r} is {kind}; merge or set its levels.")
+        raise ValueError(f"{what} needs a numeric column, but {feature.name!r} is {kind}; merge or set its levels.")

@@ -34,8 +34,8 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
     if min_count == 1:
         return card
     if card.provenance["evidence"] == "counted":
-        remedy = "fit it with calibrate='levels' or 'cells'"
-        raise ValueError(f"min_count cannot hide the counts of a model whose contributions follow from them; {remedy}.")
+        remedy = "fit the model with calibrate='levels' or 'cells'"
+        raise ValueError(f"min_count cannot hide counts that the contributions of this model reveal; {remedy}.")
     levels_by_id: dict[int, FeatureLevels] = {}
 
     def hidden(levels: FeatureLevels) -> FeatureLevels:

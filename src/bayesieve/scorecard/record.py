@@ -405,7 +405,9 @@ class Scorecard(ShortRepr):
         if not split and coded.levels is not None:
             matches = matches and all(map(operator.is_, coded.levels, cells_of_features))
         if not matches:
-            raise ValueError("The rows are coded by other levels than those of the model; pass the raw values.")
+            raise ValueError(
+                "The codes of the rows belong to other levels than those of the model; pass the raw values."
+            )
         return coded.codes[self.used]
 
     def joint(self, X: Any) -> np.ndarray:

@@ -132,10 +132,10 @@ def _caution(card: Scorecard, unseen: _Unseen, n_rows: int, most: int = 5, rows:
         )
     if shares:
         sentences.append(
-            f"Some values were never seen in training, or are missing where none was missing then, and add nothing to "
-            f"any class (share of the {rows}): {listed(shares, most)}."
+            f"Some values were never seen in training, or are missing in columns that were complete in training; they "
+            f"contribute nothing to predictions (share of the {rows}): {listed(shares, most)}."
         )
     contents = [unseen.contents[name] for name in counts if name in unseen.contents]
     if contents:
-        sentences.append(f"{'; '.join(contents[:most])}: turn the values into those of training first.")
+        sentences.append(f"{'; '.join(contents[:most])}: convert the values to those of training.")
     return Caution("unseen", tuple(counts), " ".join(sentences)) if sentences else None

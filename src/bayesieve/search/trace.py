@@ -565,7 +565,7 @@ class SearchTrace(ShortRepr):
         n_moves = len(walks.feature)
         columns: list[list[Any]] = [walks.start, walks.adding, walks.cost, walks.move_seconds, guided.move_validation]
         if {n_moves} != set(map(len, columns)) or len(guided.starts) != walks.n_starts:
-            raise Damaged("the moves of the search do not fit together")
+            raise Damaged("its search trace contradicts itself")
         moves = Moves(
             feature=np.array(walks.feature, dtype=np.int64),
             adding=np.array(walks.adding, dtype=bool),
@@ -583,7 +583,7 @@ class SearchTrace(ShortRepr):
         walk_starts = [WalkStart(np.array(f, dtype=np.int64), number(c), number(v)) for f, c, v in guided.starts]
         inside = moves.feature.max(initial=0) < len(names) and walk_of.max(initial=0) < walks.n_starts
         if not (inside and _are_walks(moves, walk_of, walk_starts)):
-            raise Damaged("the moves of the search do not fit together")
+            raise Damaged("its search trace contradicts itself")
         return cls(
             names,
             moves,

@@ -211,10 +211,10 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         self.check_options()
         require_classes(self, coded.classes)
         if refitter is not None and refitter.names != coded.names:
-            raise ValueError("The refitter is of other features than the coded table; select the same ones in both.")
+            raise ValueError("refitter and coded table have different features; select the same features in both.")
         if refitter is not None and coded.samples is not None and coded.samples.hashes != refitter.hashes:
             raise ValueError(
-                "The refitter is of other rows than the coded table; pass both as encoder.fit_with_refitter(X, y) "
+                "refitter and coded table have different rows; pass both as encoder.fit_with_refitter(X, y) "
                 "returns them."
             )
         if self.takes("refitter"):

@@ -144,7 +144,7 @@ class LabelledRows(NamedTuple):
         """
         n_rows = self.target.codes.size if self.row_mask is None else self.row_mask.size
         if len(values) != n_rows:
-            raise ValueError(f"X has {len(values):,} rows but y has {n_rows:,} labels.")
+            raise ValueError(f"X has {len(values):,} rows but y has {n_rows:,} labels; pass one label for each row.")
         return values if self.row_mask is None else values[self.row_mask]
 
 

@@ -86,8 +86,8 @@ def partitions(paths: Sequence[Path], levels: Collection[str] | None = None) -> 
         rows.append({unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs})
         if rows[-1].keys() != rows[0].keys():
             raise ValueError(
-                f"{paths[0]} and {path} are in folders of different columns ({', '.join(rows[0]) or 'none'}; "
-                f"{', '.join(rows[-1]) or 'none'}); scan them one by one."
+                f"The names of the folders of {paths[0]} and {path} define different columns "
+                f"({', '.join(rows[0]) or 'none'}; {', '.join(rows[-1]) or 'none'}); scan them one by one."
             )
     columns = [pl.Series([row[name] for row in rows], dtype=pl.String) for name in rows[0]]
     return pl.DataFrame(

@@ -312,8 +312,8 @@ def _labels(
         distinct = distinct.append(new.filter(~new.is_in(distinct.implode())))
         if distinct.len() > _MOST_CLASSES:
             raise ValueError(
-                f"The target {name!r} holds more than {_MOST_CLASSES:,} different values; is it an identifier? Choose "
-                "another target."
+                f"The target {name!r} contains more than {_MOST_CLASSES:,} different values; is it an identifier? "
+                "Choose another target."
             )
         codes.append(label_positions(labels, distinct).astype(np.min_scalar_type(max(1, distinct.len() - 1))))
         frames.append(block[:, list(dict.fromkeys(others))])

@@ -370,7 +370,7 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             raise TypeError
         weights = array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError("sample_weight must hold one number per row.") from None
+        raise ValueError("sample_weight must contain one number for each row.") from None
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
@@ -455,7 +455,7 @@ class Rows:
         Raise ValueError without classes.
         """
         if self.class_codes is None:
-            raise ValueError("The rows have no classes; code the table together with its target.")
+            raise ValueError("The rows have no classes; pass y when the table is coded.")
         order = np.argsort(self.class_codes, kind="stable")  # a radix sort for small codes
         return order.astype(np.int32) if order.size < 2**31 else order
 

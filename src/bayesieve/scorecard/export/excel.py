@@ -409,7 +409,7 @@ def _check(plan: Plan, reader: Reader) -> None:
     if reader.type == "mixed" or (texts and not reader.is_text):
         raise plan.refuse("Excel", f"values of several types {column}", "turn them into texts, and fit the model again")
     if len(texts) > _MOST_KEYS:
-        raise plan.refuse("Excel", f"{len(texts):,} texts {column} (at most {_MOST_KEYS:,})", "use another target")
+        raise plan.refuse("Excel", f"{len(texts):,} texts {column} (at most {_MOST_KEYS:,})", "choose another export")
     for key in texts:
         if len(key) > _LONGEST or not all(character.isprintable() or character in _HELD for character in key):
             what = f"the text {visible(cut(key, 40))!r} {column}"
@@ -449,5 +449,5 @@ def _letters(column: int) -> str:
     column.
     """
     if column >= _MOST_COLUMNS:
-        raise ValueError("A workbook cannot hold a model of so many features; fit fewer, or export to another target.")
+        raise ValueError("A workbook has too few columns for this model; fit fewer features, or choose another export.")
     return (_letters(column // 26 - 1) if column >= 26 else "") + chr(65 + column % 26)

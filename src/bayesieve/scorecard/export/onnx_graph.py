@@ -323,7 +323,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     if not {node.name for node in graph.input} <= set(places):
         by_order = [(variable, k) for variable in inputs for k in range(variable.type.shape[1])]
         if len(by_order) != len(columns):
-            raise ValueError(f"The inputs of the model must be its {len(columns)} columns, got {len(by_order)}.")
+            raise ValueError(
+                f"The model needs its {len(columns)} columns as inputs, got {len(by_order)}; pass them in order."
+            )
         places = dict(zip(columns, by_order, strict=True))
     names = {name: output.full_name for name, output in zip(_OUTPUTS, operator.outputs, strict=False)}
 

@@ -259,7 +259,7 @@ class Plan:
         """Return the ValueError for a model that a target cannot represent. ``what`` is the part of the model,
         ``remedy`` what the user can do, both as texts for the message.
         """
-        return ValueError(f"{target} cannot hold {what}; {remedy}.")
+        return ValueError(f"{target} cannot represent {what}; {remedy}.")
 
     def counts_by_cell(self) -> Sequence[tuple[str, str, list[float]]]:
         """Return (feature, label, training rows by class) of each cell; empty unless the plan has counts."""
