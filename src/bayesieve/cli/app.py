@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,6 +21,7 @@ from bayesieve.cli.commands import (
     CommandError,
     Commands,
     Option,
+    OptionValues,
     command,
     folder,
     plugins,
@@ -140,7 +141,7 @@ FIT = {
 
 
 @command(FIT, "bayesieve.cli.fit")
-def fit(args: Any) -> None:
+def fit(args: OptionValues) -> None:
     """Fit a model to TABLE.
 
     Writes model.json, features.csv and report.html, and prints a summary.
@@ -195,7 +196,7 @@ PREDICT = {
 
 
 @command(PREDICT, "bayesieve.cli.models")
-def predict(args: Any) -> None:
+def predict(args: OptionValues) -> None:
     """Predict the class of every row of TABLE, with the probability of each class.
 
     Columns may be in any order; columns that MODEL does not use are ignored. TABLE may be a folder, or a pattern in
@@ -223,7 +224,7 @@ EXPLAIN = {
 
 
 @command(EXPLAIN, "bayesieve.cli.models")
-def explain(args: Any) -> None:
+def explain(args: OptionValues) -> None:
     """Explain the prediction of rows of TABLE.
 
     Every feature adds to the log probability of each class, in nats; prior and contributions add up to the total. For
@@ -253,7 +254,7 @@ EXPORT = {
 
 
 @command(EXPORT, "bayesieve.cli.models")
-def export(args: Any) -> None:
+def export(args: OptionValues) -> None:
     """Write MODEL for another system: databases, ONNX, PMML, spreadsheets, cards of points, Python, JavaScript, R.
 
     The other system computes the same probabilities as `predict`.
@@ -261,7 +262,7 @@ def export(args: Any) -> None:
 
 
 @command({"": [MODEL, Option("--all", "List features that are not in the model as well.")]}, "bayesieve.cli.models")
-def info(args: Any) -> None:
+def info(args: OptionValues) -> None:
     """Show the target, classes and features of MODEL, and how it was fitted."""
 
 
@@ -269,7 +270,7 @@ def info(args: Any) -> None:
     {"": [MODEL, Option("--output -o FILE", "YAML file to write; by default standard output.", type=Path)]},
     "bayesieve.cli.models",
 )
-def levels(args: Any) -> None:
+def levels(args: OptionValues) -> None:
     """Write the levels of MODEL as YAML, to be edited and read back by fit --levels.
 
     With an unedited file, a fit to the same rows gives the same model.
@@ -303,7 +304,7 @@ MONITOR = {
 
 
 @command(MONITOR, "bayesieve.cli.watching")
-def monitor(args: Any) -> None:
+def monitor(args: OptionValues) -> None:
     """Compare the rows of TABLE with the training rows of MODEL, period by period.
 
     Writes features.csv, periods.csv, levels.csv and drift.html, and prints a summary. The exit status is 1 if a
@@ -323,7 +324,7 @@ EVALUATE = {
 
 
 @command(EVALUATE, "bayesieve.cli.watching")
-def evaluate(args: Any) -> None:
+def evaluate(args: OptionValues) -> None:
     """Measure MODEL on the rows of TABLE, all of them and by segment, with 95 % intervals."""
 
 
@@ -364,7 +365,7 @@ REPORT = {
 
 
 @command(REPORT, "bayesieve.cli.reporting")
-def report(args: Any) -> None:
+def report(args: OptionValues) -> None:
     """Write the report of MODEL, as fit does, on any rows, and compare it with a challenger."""
 
 
@@ -379,7 +380,7 @@ DOCUMENT = {
 
 
 @command(DOCUMENT, "bayesieve.cli.reporting")
-def document(args: Any) -> None:
+def document(args: OptionValues) -> None:
     """Write the validation document of MODEL, with fields to complete by hand and to sign.
 
     Sections refer to Annex IV of the EU AI Act and to model risk management (SR 26-2). It does not claim compliance.
@@ -390,7 +391,7 @@ MODEL_FILE = Option("--output -o FILE", "Model file to write, such as model.json
 
 
 @command({"": [Option("MODEL...", "Models that `fit` wrote.", type=list[Path]), MODEL_FILE]}, "bayesieve.cli.models")
-def merge(args: Any) -> None:
+def merge(args: OptionValues) -> None:
     """Merge MODELs that were fitted with the same levels to different rows, such as months or places, into one.
 
     To give them the same levels, write those of the first by bayesieve levels, and fit the others with --levels.
@@ -409,7 +410,7 @@ UPDATE = {
 
 
 @command(UPDATE, "bayesieve.cli.models")
-def update(args: Any) -> None:
+def update(args: OptionValues) -> None:
     """Update MODEL with the further rows of TABLE; its levels stay as they are."""
 
 
@@ -417,7 +418,7 @@ def update(args: Any) -> None:
     {"": [Option("[FAMILY]...", "Kernels to compile; all by default.", type=list[str])], "Output": [QUIET]},
     "bayesieve.cli.compiling",
 )
-def compile_kernels(args: Any) -> None:
+def compile_kernels(args: OptionValues) -> None:
     """Compile all kernels before the first fit, with one process for each core.
 
     Without it, a fit compiles kernels when it needs them, once after an installation or an update.

@@ -1,7 +1,6 @@
 """Base of all commands: options, terminal output, and errors as one line with an exit status.
 
-Functions of commands get one argument ``args``: an object with the value of each option as an attribute, such as
-``args.output`` for ``--output``.
+Functions of commands get one argument ``args`` with the values of all options.
 """
 
 from __future__ import annotations
@@ -194,6 +193,10 @@ def _silence_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class OptionValues(SimpleNamespace):
+    """Values of the options of a command as attributes, such as ``output`` for ``--output``."""
+
+
 class Option(NamedTuple):
     """Description of a command line option such as ``--jobs -j N``, a flag such as ``--all``, or an argument such as
     TABLE.
@@ -236,7 +239,7 @@ class Option(NamedTuple):
 
 def command(
     options: Mapping[str, Iterable[Option]], module: str = ""
-) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
+) -> Callable[[Callable[[OptionValues], None]], Callable[..., None]]:
     """Return a decorator that turns a function of option values into a command.
 
     ``options`` maps titles of sections of the help to the options in them. The docstring of the function is the help of
@@ -245,13 +248,13 @@ def command(
     """
     parameters = [option.parameter(panel) for panel, rows in options.items() for option in rows]
 
-    def decorate(function: Callable[[Any], None]) -> Callable[..., None]:
+    def decorate(function: Callable[[OptionValues], None]) -> Callable[..., None]:
         """Return the command that runs this function."""
 
         def run(**values: Any) -> None:
             """Import the code of the command, and call it with the values of the options."""
             runs = getattr(import_module(module), function.__name__) if module else function
-            runs(SimpleNamespace(**values))
+            runs(OptionValues(**values))
 
         run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
         run.__signature__ = inspect.Signature([*parameters, DEBUG.parameter("")])  # type: ignore[attr-defined]
@@ -471,7 +474,7 @@ def _needed(columns: Sequence[Heading], rows: Sequence[Sequence[Any]]) -> int:
 
 
 def _width(column: Heading, rows: Sequence[Sequence[Any]], i: int) -> int:
-    """Return the width in characters that column ``i`` needs."""
+    """Return the width in characters that the longest text of ``column`` needs, the entry ``i`` of each row."""
     from rich.cells import cell_len
 
     return _BAR_CELLS if column.bar else max(cell_len(visible(text)) for text in (column.title, *(r[i] for r in rows)))

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from bayesieve import compiling
-from bayesieve.cli.commands import CommandError, Screen, require_choice
+from bayesieve.cli.commands import CommandError, OptionValues, Screen, require_choice
 
 COMPILING = "Compiling the kernels of coding, search and prediction, once after installation: about 10 seconds ..."
 _TRIAL_ROWS = 60
 _PATIENCE = 1.0  # seconds until the notice, so that a command that fails at once only prints its error
 
 
-def compile_kernels(args: Any) -> None:
+def compile_kernels(args: OptionValues) -> None:
     """Compile the families of kernels that ``args.family`` names, by default all, each in a process of its own."""
     for family in args.family or []:
         require_choice(family, FAMILIES, "family")

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from bayesieve import SelectiveNB, TableEncoder, as_published
 from bayesieve.classifier.scoring import labelled
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import CommandError, Screen, assigned, interruptible, require_choice
+from bayesieve.cli.commands import CommandError, OptionValues, Screen, assigned, interruptible, require_choice
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.cli.models import decision_names, show_summary
 from bayesieve.cli.training import Columns, CommandRows
@@ -47,10 +47,10 @@ _SET_BY_PAPERS = {**_SET_BY_SCORECARDS, "pairs": "auto", "monotone": [], "scorec
 _TRIED_ROWS = (20_000, 50_000, 200_000)  # sizes of trial fits for --dry-run: to compile, and to extrapolate the time
 
 
-def fit(args: Any) -> None:
+def fit(args: OptionValues) -> None:
     """Fit a model with the options of the command line, and write it with a list of its features and a report."""
     require_choice(args.selector, SELECTORS, "selector")
-    published = None if args.as_published is None else _published(args)
+    published = None if args.as_published is None else _estimator_of_paper(args)
     if args.scorecard:
         _check_not_set(args, "--scorecard", _SET_BY_SCORECARDS)
     if args.folds < 0 or args.folds == 1:
@@ -65,20 +65,20 @@ def fit(args: Any) -> None:
         raise CommandError(
             "--min-count needs --calibrate levels or cells; otherwise contributions would reveal the hidden counts"
         )
-    data = _training(args, columns, screen)
+    data = _training_rows(args, columns, screen)
     with files.locating(table, args.target):
         rule = data.rule_in(args.benefit)
     _check_ids(data, decision_names(rule) if rule else [], screen)
-    data, test = _apart(args, data)
-    model = _model(args, data) if published is None else _with_options(published, args, data)
+    data, test = _split_test_rows(args, data)
+    model = _model(args, data) if published is None else _with_user_options(published, args, data)
     labels = {} if args.labels is None else read_labels(args.labels, data.names)
     if args.dry_run:
         with compiling.announced(screen), screen.working("Trying a few rows ..."):
-            plan = _plan(model, data)
+            plan = _dry_run_facts(model, data)
         screen.pairs(plan)
         return
     with files.locating(table, args.target):
-        model = _fitted(model, data, screen)
+        model = _fit_with_progress(model, data, screen)
     if labels:
         if unknown := unknown_levels(model.scorecard_, labels):
             screen.warn(unknown)  # a warning only, because the fit is done
@@ -107,7 +107,7 @@ def fit(args: Any) -> None:
     show_summary(screen, model, performance, written)
 
 
-def _apart(args: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | None]:
+def _split_test_rows(args: OptionValues, data: CommandRows) -> tuple[CommandRows, CommandRows | None]:
     """Split off the test rows that --test-from names by time. Return the training rows and the test rows, which are
     None without that option.
 
@@ -131,7 +131,7 @@ def _apart(args: Any, data: CommandRows) -> tuple[CommandRows, CommandRows | Non
     return data.parted(args.test_from)
 
 
-def _training(args: Any, columns: Columns, screen: Screen) -> CommandRows:
+def _training_rows(args: OptionValues, columns: Columns, screen: Screen) -> CommandRows:
     """Open the training rows.
 
     They are read in blocks for folders, patterns, memory limits, dry runs and engines other than memory; otherwise they
@@ -168,10 +168,10 @@ def _check_ids(data: CommandRows, decisions: Sequence[str], screen: Screen) -> N
         screen.warn(f"{share}; cross-validation may put them in different folds")
 
 
-def _model(args: Any, data: CommandRows) -> Any:
+def _model(args: OptionValues, data: CommandRows) -> Any:
     """Return the unfitted classifier that the options describe."""
     if args.scorecard:
-        return _card(args, data)
+        return _scorecard_estimator(args, data)
     selector, encoder = SELECTORS[args.selector], {"kinds": data.columns.kinds or None, "n_quantiles": args.quantiles}
     changed = _changed_options(selector, args)
     monotone, pairs = _signs(args, data), _pairs_in(args.pairs, data)
@@ -189,7 +189,7 @@ def _model(args: Any, data: CommandRows) -> Any:
     )
 
 
-def _card(args: Any, data: CommandRows) -> Any:
+def _scorecard_estimator(args: OptionValues, data: CommandRows) -> Any:
     """Return the unfitted estimator for --scorecard, with the other options applied."""
     options = {"pairs": 0 if args.pairs == "auto" else _pairs_in(args.pairs, data), **_computing(args)}
     if args.positive is not None:
@@ -199,7 +199,7 @@ def _card(args: Any, data: CommandRows) -> Any:
     return model
 
 
-def _signs(args: Any, data: CommandRows) -> dict[str, int]:
+def _signs(args: OptionValues, data: CommandRows) -> dict[str, int]:
     """Parse the option --monotone into a dict from columns to +1 or -1. Raise CommandError for an unknown column."""
     signs = assigned(args.monotone, int, f"--monotone must be {_SIGNS}")
     for name in signs:
@@ -207,20 +207,22 @@ def _signs(args: Any, data: CommandRows) -> dict[str, int]:
     return signs
 
 
-def _published(args: Any) -> Any:
-    """Return the estimator of the paper that --as-published names. Raise CommandError for contradicting options."""
+def _estimator_of_paper(args: OptionValues) -> Any:
+    """Return the estimator of the paper that the option --as-published names. Raise CommandError for contradicting
+    options.
+    """
     _check_not_set(args, "--as-published", _SET_BY_PAPERS)
     return as_published(args.as_published)
 
 
-def _check_not_set(args: Any, by: str, defaults: Mapping[str, Any]) -> None:
+def _check_not_set(args: OptionValues, by: str, defaults: Mapping[str, Any]) -> None:
     """Raise CommandError if an option in ``defaults`` differs from its default, although the option ``by`` sets it."""
     for option, default in defaults.items():
         if getattr(args, option) != default:
             raise CommandError(f"{by} sets --{option}; give only one of them")
 
 
-def _with_options(model: Any, args: Any, data: CommandRows) -> Any:
+def _with_user_options(model: Any, args: OptionValues, data: CommandRows) -> Any:
     """Return the estimator of a paper with the options that users may still set: kinds of columns, rules for levels,
     seed, time limit and threads.
     """
@@ -230,7 +232,7 @@ def _with_options(model: Any, args: Any, data: CommandRows) -> Any:
     return model.set_params(positive=_positive(args.positive, data), levels=args.levels, **_computing(args))
 
 
-def _computing(args: Any) -> dict[str, Any]:
+def _computing(args: OptionValues) -> dict[str, Any]:
     """Return the options of `SelectiveNB` for seed, time limit, threads and memory."""
     return {
         "max_seconds": args.max_seconds,
@@ -251,7 +253,7 @@ def _positive(text: str | None, data: CommandRows) -> Any:
     return classes[text]
 
 
-def _changed_options(selector: type, args: Any) -> dict[str, Any]:
+def _changed_options(selector: type, args: OptionValues) -> dict[str, Any]:
     """Return the selector parameters set by --constraint and --refit. Raise CommandError if the selector lacks them."""
     parameters = inspect.signature(selector).parameters
     if args.constraint and "constraints" not in parameters:
@@ -276,7 +278,7 @@ def _pairs_in(text: str, data: CommandRows) -> Any:
     return pairs
 
 
-def _fitted(model: Any, data: CommandRows, screen: Screen) -> Any:
+def _fit_with_progress(model: Any, data: CommandRows, screen: Screen) -> Any:
     """Fit the model with progress on the screen, and return it. Warn if Ctrl-C or the time limit ended the search
     early.
     """
@@ -295,7 +297,7 @@ def _fitted(model: Any, data: CommandRows, screen: Screen) -> Any:
 
 
 def _write_report(
-    model: Any, data: CommandRows, test: CommandRows | None, path: Path, args: Any, screen: Screen
+    model: Any, data: CommandRows, test: CommandRows | None, path: Path, args: OptionValues, screen: Screen
 ) -> Any:
     """Write the report to ``path``, with performance measures if the rows allow them, and return the measured
     performance or None.
@@ -324,7 +326,7 @@ def _write_report(
         return model.report(path, data.X, data.y, sample_weight=data.weights, **options)
 
 
-def _plan(model: Any, data: CommandRows) -> list[tuple[str, str]]:
+def _dry_run_facts(model: Any, data: CommandRows) -> list[tuple[str, str]]:
     """Return (name, value) pairs for --dry-run: what a fit would read and write, and its memory and time."""
     source = data.to_learn
     assert isinstance(source, Scan)

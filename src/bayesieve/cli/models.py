@@ -22,6 +22,7 @@ from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import (
     CommandError,
     Heading,
+    OptionValues,
     Screen,
     assigned,
     interruptible,
@@ -46,7 +47,7 @@ _MOST_VALUE, _MOST_LEVEL, _MOST_TITLE = 24, 32, 16  # characters
 _PART = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 
 
-def predict(args: Any) -> None:
+def predict(args: OptionValues) -> None:
     """Predict every row of a table and write the predictions."""
     from bayesieve.classifier.scored_files import PredictedRows
     from bayesieve.classifier.scoring import prediction_names
@@ -140,7 +141,7 @@ def _requested_columns(
     return {name: by_text[name] for name in names}
 
 
-def explain(args: Any) -> None:
+def explain(args: OptionValues) -> None:
     """Explain the predictions of rows of a table."""
     from bayesieve.classifier.scoring import explain_rows, training_columns
 
@@ -184,7 +185,7 @@ def _class_named(text: str, model: Any) -> Any:
     return classes[text]
 
 
-def levels(args: Any) -> None:
+def levels(args: OptionValues) -> None:
     """Write the levels of a model as YAML."""
     screen = Screen()
     text = files.read_model(args.model, screen).levels_to_yaml(None if files.to_stdout(args.output) else args.output)
@@ -197,7 +198,7 @@ def levels(args: Any) -> None:
 _EXPORT_OPTIONS = ("name", "reasons", "dialect", "table", "view", "pdo", "base_score", "base_odds")
 
 
-def export(args: Any) -> None:
+def export(args: OptionValues) -> None:
     """Write a model as a file for another system."""
     screen, output = Screen(), args.output
     options = {name: getattr(args, name) for name in _EXPORT_OPTIONS if getattr(args, name) is not None}
@@ -225,7 +226,7 @@ def _plain(text: str) -> Any:
         return text
 
 
-def merge(args: Any) -> None:
+def merge(args: OptionValues) -> None:
     """Merge the model files ``args.model`` into one model by adding up their counts, and write it to ``args.output``.
 
     The models need equal classes, columns and levels.
@@ -236,7 +237,7 @@ def merge(args: Any) -> None:
     _save(merged([files.read_model(path, screen) for path in args.model]), args.output, screen)
 
 
-def update(args: Any) -> None:
+def update(args: OptionValues) -> None:
     """Add the rows of the file ``args.table`` to the counts of a model, refit its contributions, and write it."""
     screen, weight = Screen(), args.weight
     model = files.read_model(args.model, screen)
@@ -377,7 +378,7 @@ def _value(value: str | None) -> str:
         return value
 
 
-def info(args: Any) -> None:
+def info(args: OptionValues) -> None:
     """Show the target, classes and features of a model, and how it was fitted."""
     from bayesieve.classifier.summary import smoothing_in_words, weights_in_words
 

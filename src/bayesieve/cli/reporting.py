@@ -15,7 +15,7 @@ import polars as pl
 
 from bayesieve.classifier.report_data import report_data
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import CommandError, Heading, Screen, interruptible
+from bayesieve.cli.commands import CommandError, Heading, OptionValues, Screen, interruptible
 from bayesieve.cli.fit import deciding
 from bayesieve.report import Report, render_report
 from bayesieve.report.document import check_ending
@@ -38,7 +38,7 @@ class RowsToReport:
     weights: pl.Series | None
 
 
-def report(args: Any) -> None:
+def report(args: OptionValues) -> None:
     """Write the report of a model. If a challenger is given, also print its comparison with the model."""
     check_html(args.output)
     screen, model, facts = _opened(args, (*_ABOUT_ROWS, "challenger"))
@@ -66,7 +66,7 @@ def report(args: Any) -> None:
     screen.line(f"report in {args.output}")
 
 
-def document(args: Any) -> None:
+def document(args: OptionValues) -> None:
     """Write the validation document of a model."""
     check_ending(args.output)
     screen, model, facts = _opened(args, _ABOUT_ROWS)
@@ -81,7 +81,7 @@ def document(args: Any) -> None:
     screen.line(f"document in {args.output}")
 
 
-def _opened(args: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[str, str]]:
+def _opened(args: OptionValues, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[str, str]]:
     """Return the screen, the model, and facts (such as file names with hashes) to print on a page.
 
     Raise CommandError if one of the options ``about_rows`` is set without a TABLE.
@@ -100,7 +100,7 @@ def _opened(args: Any, about_rows: Sequence[str]) -> tuple[Screen, Any, dict[str
     return screen, files.read_model(args.model, screen), facts
 
 
-def _rows(args: Any, models: Sequence[Any], screen: Screen) -> tuple[RowsToReport, RowsToReport | None]:
+def _rows(args: OptionValues, models: Sequence[Any], screen: Screen) -> tuple[RowsToReport, RowsToReport | None]:
     """Return the rows of TABLE, which the page describes, and the rows of --test (None without). ``models`` are the
     models that read them.
     """
@@ -108,7 +108,7 @@ def _rows(args: Any, models: Sequence[Any], screen: Screen) -> tuple[RowsToRepor
     return _labelled_rows(models, args.table, args, screen), test
 
 
-def _labelled_rows(models: Sequence[Any], path: Path, args: Any, screen: Screen) -> RowsToReport:
+def _labelled_rows(models: Sequence[Any], path: Path, args: OptionValues, screen: Screen) -> RowsToReport:
     """Read the rows of a file that have a class, with the columns that the models and options use. Warn if some have
     none.
     """

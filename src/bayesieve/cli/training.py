@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from bayesieve.classifier.scoring import with_card
-from bayesieve.cli.commands import CommandError, Screen
+from bayesieve.cli.commands import CommandError, OptionValues, Screen
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.decision import BenefitRule
 from bayesieve.discretize.table_coding import drawn_from_scan
@@ -59,7 +59,7 @@ class Columns:
     ids: tuple[str, ...] = ()
 
     @classmethod
-    def of_options(cls, args: Any, target: str) -> Columns:
+    def of_options(cls, args: OptionValues, target: str) -> Columns:
         """Return the roles that the options of a command set. Raise CommandError if they contradict each other."""
         kinds = {"--numeric": args.numeric, "--categorical": args.categorical}
         roles = {"--target": [target], "--weight": [args.weight], "--time": [args.time]} | kinds

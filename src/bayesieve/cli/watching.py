@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from bayesieve.cli import compiling, files
-from bayesieve.cli.commands import CommandError, Heading, Screen, numbers, require_choice
+from bayesieve.cli.commands import CommandError, Heading, OptionValues, Screen, numbers, require_choice
 from bayesieve.evaluation import drift as drift_of, evaluate as evaluation_of
 from bayesieve.evaluation.judged import EVERY
 from bayesieve.words import format_count, format_number, named, quoted
@@ -29,7 +29,7 @@ _PRINTED["calibration_slope"] = "slope"
 _SHOWN = ("accuracy", "auc", "log_loss", "calibration", "selection_rate", "true_positive_rate", "false_positive_rate")
 
 
-def monitor(args: Any) -> None:
+def monitor(args: OptionValues) -> None:
     """Compare rows with the training rows of a model, and check the conditions of --fail-if."""
     conditions = [_condition(text, args.target is not None) for text in args.fail_if]
     files.check_folder(args.output)
@@ -74,7 +74,7 @@ def _show_periods(screen: Screen, result: Any, name: str) -> None:
         screen.line()
 
 
-def evaluate(args: Any) -> None:
+def evaluate(args: OptionValues) -> None:
     """Measure a model on rows with labels, print the measures, and write them if a folder is given."""
     if args.output is not None:
         files.check_folder(args.output)
@@ -95,7 +95,7 @@ def evaluate(args: Any) -> None:
         screen.table([Heading("measure"), Heading("class"), *numbers("value", "95 %")], lines)
 
 
-def _on_rows(args: Any, measure: Any, target: str | None) -> tuple[Screen, Any]:
+def _on_rows(args: OptionValues, measure: Any, target: str | None) -> tuple[Screen, Any]:
     """Read the rows that the options name, and measure a model on them by the function ``measure(model, X, y, by,
     ...)``. Return the screen and the result.
 

@@ -252,8 +252,8 @@ class ChangeSearch:
         return self.best
 
     def _is_beyond(self, cost: float, steps: int) -> bool:
-        """Return whether enough options are known, and any option of this cost and number of steps would be worse than
-        all of them.
+        """Return whether all wanted options are found, and any option of this cost and number of steps would be worse
+        than each of them.
         """
         return len(self.best) == self.search_goal.n and (cost, steps) > (self.best[-1].cost, self.best[-1].steps)
 

@@ -169,8 +169,10 @@ class RowReader:
             raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add what is missing.")
 
     def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cell of each feature in each row, shape (n_features, n_rows), and the number of rows without a
-        cell for each needed column.
+        """Return the code of the row's cell for each feature, shape (n_features, n_rows), and how many rows have no
+        cell, for each column in `needed`, shape (n_needed,).
+
+        ``n_jobs`` is the number of threads; -1 uses all cores.
         """
         if not self.picked.size:
             return np.zeros((0, table.n_rows), dtype=np.uint8), np.zeros(0, dtype=np.int64)

@@ -369,7 +369,7 @@ class Scorecard(ShortRepr):
 
     @cached_property
     def reader(self) -> RowReader:
-        """Reader that turns raw rows into cells of the features in the model."""
+        """Reader that turns raw rows into codes of cells of the features in the model."""
         return RowReader.of([feature.cells for feature in self.features], self.used, self.columns)
 
     def cells(self, X: Any) -> np.ndarray:

@@ -190,11 +190,11 @@ def _codes_of_numbers(graph: _Graph, readers: Sequence[Reader], values: Sequence
 
 
 def _tree(reader: Reader) -> list[tuple[str, float, int, int]]:
-    """Return the comparison tree of a reader as a list of nodes: (kind, bound or code, next node if value <= bound,
-    next node otherwise).
+    """Return the tree of comparisons that turns a number into a code by the rule ``reader``.
 
-    A key is an interval that contains only itself. NaN fails every comparison and therefore ends beyond the last bound,
-    which is infinite.
+    Each node is a tuple: its kind, its bound (of a leaf, the code), the next node if the number is at most the bound,
+    and the next node otherwise. A category or special value is an interval that contains only itself. NaN fails every
+    comparison and therefore ends beyond the last bound, which is infinite.
     """
     keys, cuts = [float(key) for key in reader.keys], reader.cuts or ()
     bounds = sorted({*cuts, *keys, *np.nextafter(keys, -np.inf).tolist(), np.inf})

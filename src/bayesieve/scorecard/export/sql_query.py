@@ -215,7 +215,7 @@ class Query:
         return [self.double(column)]
 
     def reads_texts(self, reader: Reader) -> bool:
-        """Return whether the values of a reader are texts in this dialect."""
+        """Return whether this dialect compares the values of a column, read by the rule ``reader``, as texts."""
         return reader.is_text or (reader.type == "boolean" and self.dialect in _UNTYPED_TRUTH)
 
     def code(self, reader: Reader, value: Any, *others: Any, table: Sequence[float] | None = None) -> Any:
@@ -443,8 +443,8 @@ class Query:
         return lines
 
     def _sums(self, scores: Sequence[str], points: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
-        """Add the stages of scores, and of reasons as ranked numbers. Return the expressions of the texts of reasons,
-        by name.
+        """Add the stages that compute scores, points and the ranks of reasons. Return the expressions of the texts of
+        reasons by the name of their column.
 
         ``scores``, ``points`` and ``reasons`` are the names of the columns.
         """
