@@ -226,7 +226,7 @@ def test_rare_classes_and_early_ends_are_for_the_report(tmp_path: Path) -> None:
     )
     X, y = np.random.default_rng(0).normal(size=(20_000, 1)), (np.arange(20_000) % 200 == 0).astype(int)
     _, model = warned(X, y, model=SelectiveNB("all"))
-    assert model.cautions_[-1].sentence.startswith("Class 1 has 0.50 % of the rows only")
+    assert model.cautions_[-1].sentence.startswith("Class 1 has only 0.50 % of the rows")
     names = table(names=[f"row {i}" for i in range(N)])
     _, model = warned(names)
     assert said(lambda: model.report(tmp_path / "report.html", names, Y, cv=2)) == []

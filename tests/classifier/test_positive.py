@@ -205,7 +205,7 @@ def test_signs_that_rows_contradict_name_it() -> None:
         UserWarning, match="'income': -1}: contributions to class bad, the positive one, must not rise"
     ) as told:
         model.fit(X, np.array(["good", "bad"])[y])
-    assert "Reverse the sign if class good was meant" in str(told[0].message)
+    assert "Reverse the sign if you meant class good" in str(told[0].message)
     with pytest.raises(ValueError, match=r"monotone is \+1 for 'income', but levels= gives it the opposite sign"):
         SelectiveNB(monotone={"income": 1}, levels={"income": {"monotone": -1}}, positive=0).fit(X, y)
 

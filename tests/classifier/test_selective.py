@@ -352,9 +352,9 @@ def test_the_encoder_of_the_selector_is_used() -> None:
         (
             MAPSelector(encoder=encoder),
             TableEncoder(),
-            "has the encoder Table.*, its MAPSelector the encoder Ta",
+            "has encoder=Table.*, but its selector MAPSelector has encoder=Ta",
         ),
-        (MAPSelector(encoder=None), "modl", "its MAPSelector has encoder=None, which is for codes"),
+        (MAPSelector(encoder=None), "modl", "selector MAPSelector of SelectiveNB has encoder=None"),
         ("map", "onehot", "encoder must be 'modl', a TableEncoder, an IndicatorEncoder, or None"),
         ("map", None, "encoder of SelectiveNB must be 'modl', a TableEncoder or an IndicatorEncoder, got None"),
     ):

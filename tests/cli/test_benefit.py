@@ -56,7 +56,7 @@ def test_decisions_are_columns_of_the_predictions(succeeds: Run, model: Path) ->
 def test_decisions_take_no_column_of_the_table(fails: Run, model: Path, german: pl.DataFrame) -> None:
     german.with_columns(decision=1).write_csv("rows.csv")
     kept = ("predict", model, "rows.csv", "--benefit", written(RULE), "--keep", "decision")
-    assert "'decision' has the name of a decision column that predict writes" in fails(*kept)
+    assert "'decision' has the name of a decision; rename it" in fails(*kept)
     fitted = ("fit", "rows.csv", "-t", "class", "--benefit", "loans.json", "--id", "decision")
     assert "'decision' (--id) has the name of a column that predict writes" in fails(*fitted)
 

@@ -31,7 +31,7 @@ def test_commands_take_tables(engine: str, german: pl.DataFrame, succeeds: Run, 
     succeeds("fit", "credit.db::customers", "-t", "class", "--memory-limit", "1GiB", "-o", "d", "--no-report")
     assert "holds several tables" in fails("fit", "credit.db", "-t", "class")
     assert "has no table 'x'" in fails("predict", model, "credit.db::x")
-    assert "cannot contain //" in fails("fit", "credit.db::SELECT age // 2 AS a FROM customers", "-t", "a")
+    assert "must not contain //" in fails("fit", "credit.db::SELECT age // 2 AS a FROM customers", "-t", "a")
     dirty = frame.with_columns(age=pl.when(pl.int_range(1000) == 5).then(pl.lit("old")).otherwise("age"))
     WRITE[engine]("dirty.db", **{"t.csv": dirty})
     assert "row 6 (counting from 1)" in fails("fit", "dirty.db", "-t", "class", "--numeric", "age")

@@ -263,7 +263,7 @@ def test_cautions_are_lines_each_once(succeeds: Run, tmp_path: Path) -> None:
     assert [line[:40] for line in warned] == [
         "warning: The row weights have a mean of ",
         "warning: Column 'name' looks like an ide",
-        "warning: No feature is in the model: it p",
+        "warning: No feature is in the model: it ",
     ]
     assert "--normalize on the command line" in warned[0]
     assert "looks like an identifier" in (tmp_path / "out" / "report.html").read_text()

@@ -85,7 +85,7 @@ def test_rows_that_share_an_identifier_or_lack_it(succeeds: Run, named_rows: pl.
     result = succeeds("predict", model, GERMAN)
     assert "german_credit.csv lacks the identifier 'customer'; the results do not contain it" in result.stderr
     assert result.stdout.startswith("prediction,P(bad),P(good)\n")
-    assert "lacks 'customer'" in succeeds("explain", model, GERMAN).stderr
+    assert "lacks the identifier 'customer'" in succeeds("explain", model, GERMAN).stderr
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_columns_in_the_order_asked_for(succeeds: Run, fails: Run, model: Path, 
         ((" , ",), "--columns must name columns"),
     ):
         assert message in fails("predict", model, "t.parquet", "--columns", *texts)
-    assert "omit --keep" in fails("predict", model, "t.parquet", "--columns", "age", "--keep", "age")
+    assert "remove --keep" in fails("predict", model, "t.parquet", "--columns", "age", "--keep", "age")
 
 
 def test_probability_of_more_than_two_classes(succeeds: Run, fails: Run) -> None:
