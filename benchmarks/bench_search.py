@@ -83,7 +83,7 @@ def compare(
         classes=np.arange(n_classes),
     )
     rows = SubsetProblem.of(coded, 1.0, criterion).objective.rows
-    state = criterion.start(rows.block, rows.tables, rows.priors)
+    state = criterion.start(rows.block, rows.tables, rows.prior_ratios)
     features, adding = np.arange(N_CANDIDATES), np.ones(N_CANDIDATES, dtype=bool)
     results: dict[str, np.ndarray] = {}
     tasks: dict[str, Callable[[], Any]] = {

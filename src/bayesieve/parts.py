@@ -67,7 +67,7 @@ _SECTION = re.compile(r"\n\n(?=[A-Z]\w+\n-{3,}\n)")
 
 @cache
 def arguments(kind: type) -> dict[str, Any]:
-    """Return the parameters of a class's constructor with their defaults."""
+    """Return the parameters of the constructor of the class ``kind`` with their defaults, by name."""
     return {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
 
 
@@ -143,7 +143,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     @cached_property
     def _installed(self) -> dict[str, Part]:
-        """Classes of other packages, by name."""
+        """Classes that other packages register as entry points, by name."""
         parts: dict[str, Part] = {}
         for point in entry_points(group=self._group):
             try:
@@ -263,7 +263,10 @@ class Allowed:
 
 
 def check_allowed(options: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> None:
-    """Raise ValueError for the first option whose value breaks its rule."""
+    """Raise ValueError for the first option whose value breaks its rule.
+
+    ``options`` holds values by the name of the option, ``allowed`` the rules of the options to check.
+    """
     for name in [name for name in allowed if name in options]:
         rule, value = allowed[name], options[name]
         if value is None or isinstance(value, str):

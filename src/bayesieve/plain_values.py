@@ -42,8 +42,8 @@ def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 
 def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.inf, high: float = math.inf) -> Any:
-    """Return nested lists as an array of this shape. Raise `Damaged` unless they are numbers from ``low`` to
-    ``high``.
+    """Return nested lists ``values`` as an array of this shape. Raise `Damaged`, naming ``what``, unless they are
+    numbers from ``low`` to ``high``.
     """
     array = table(values, shape, what)
     if not np.all((array >= low) & (array <= high)):

@@ -142,7 +142,7 @@ def p_text(p_value: float) -> str:
 
 
 def plural(number: float, singular: str, several: str | None = None) -> str:
-    """Return a number with its noun in the singular or plural.
+    """Return a number with its noun: ``singular`` for 1, otherwise ``several``, by default with an added s.
 
     Examples
     --------

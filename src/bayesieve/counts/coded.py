@@ -121,7 +121,7 @@ class CodedTable(ShortRepr):
                 raise ValueError(f"codes has {self.n_rows} rows but {what} has {len(column)}; give one for each row.")
 
     def _facts(self) -> dict[str, Any]:
-        """Return the sizes and names that the short representation shows."""
+        """Return the sizes and names that the repr shows, by name."""
         facts = {"n_rows": self.n_rows, "n_features": self.n_features, "n_classes": self.n_classes}
         return facts | {"weighted": self.weights is not None, "names": self.names}
 

@@ -262,7 +262,10 @@ class MutualInformation(EntropyDependence):
     unit = "nats"
 
     def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
-        """Return mutual information in nats: ``information`` divided by ``total``; see `EntropyDependence.of_sums`."""
+        """Return mutual information in nats: ``information`` divided by ``total``, the number (or weight) of rows.
+
+        The entropies ``left`` and ``right`` are not used; see `EntropyDependence.of_sums`.
+        """
         return np.divide(information, total, out=information)
 
     def with_class(self, counts: ContingencyCounts) -> np.ndarray:
@@ -279,7 +282,10 @@ class SymmetricalUncertainty(EntropyDependence):
     title = "symmetrical uncertainty"
 
     def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
-        """Return 2 I / (H(left) + H(right)) of each pair; see `EntropyDependence.of_sums`."""
+        """Return 2 I / (H(left) + H(right)) of each pair of columns, from 0 to 1.
+
+        ``information`` and the entropies ``left`` and ``right`` are in nats times ``total``, which cancels.
+        """
         both = np.add(left, right)
         np.multiply(information, 2.0, out=information)
         return np.divide(information, np.maximum(both, 1e-300, out=both), out=information)

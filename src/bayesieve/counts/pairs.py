@@ -544,7 +544,7 @@ class Segments:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Number of rows of each segment, shape (n_segments,)."""
+        """Number of rows of each segment (class, or all rows), shape (n_segments,)."""
         return np.diff(self.row_starts)
 
     def in_order(self, rows: np.ndarray) -> np.ndarray:

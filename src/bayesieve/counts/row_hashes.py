@@ -32,7 +32,7 @@ _ROUNDS = 3  # rounds of colour refinement
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
-    """Hash unsigned 64-bit integers with the SplitMix64 finaliser."""
+    """Return hashes of unsigned 64-bit integers, by the SplitMix64 finaliser; same shape as ``numbers``."""
     from bayesieve.counts._kernels import mix
 
     result = np.array(numbers, dtype=np.uint64, order="C")
@@ -331,7 +331,7 @@ def _places(column: np.ndarray, n_ordered: int) -> np.ndarray:
 
 
 def _sums(of_rows: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """Sum the hashes of rows, (n_rows,), by ``group`` (n_rows,); return the sums, (n_groups,), modulo 2^64."""
+    """Sum the hashes ``of_rows`` (n_rows,) by ``group`` (n_rows,); return the sums, (n_groups,), modulo 2^64."""
     sums = np.zeros(n_groups, dtype=np.uint64)
     np.add.at(sums, group, of_rows)
     return sums

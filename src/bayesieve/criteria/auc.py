@@ -62,8 +62,10 @@ class AUC(Criterion):
     def start(
         self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
     ) -> RowScores:
-        """Return the scores of the rows under the empty subset; parameters are those of `Criterion.start`. No rows are
-        skipped.
+        """Return the scores of the rows under the empty subset of features.
+
+        ``block`` holds the rows, ``tables`` the factors of the levels, and ``prior_ratios`` the ratios P(other class) /
+        P(true class) without features. No rows are skipped, whatever ``leave_out``.
         """
         return RowScores(block, tables, prior_ratios)  # no rows are skipped: all of them are ranked
 
@@ -143,7 +145,9 @@ def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positiv
 
 
 def _others(totals: np.ndarray) -> np.ndarray:
-    """Return the total weight of all other classes for each class, (n_classes,)."""
+    """Return the total weight of all other classes for each class, (n_classes,), from the ``totals`` (n_classes,) by
+    class.
+    """
     return np.array([np.delete(totals, j).sum() for j in range(totals.size)])
 
 

@@ -281,9 +281,10 @@ class LogRatios:
         return self._steps
 
     def iterate(self, subsets: np.ndarray) -> Iterator[None]:
-        """Make each subset of a mask (n_subsets, n_features) the current one in turn, and yield after each.
+        """Make each of several subsets of features the current one in turn, and yield after each.
 
-        If memory allows, the log ratios of many subsets are computed in one pass.
+        ``subsets`` is a mask (n_subsets, n_features). If memory allows, the log ratios of many subsets are computed in
+        one pass.
         """
         assert self._start is not None
         start, n_ratios = self._start, max(1, self.n_others * self.block.n_rows)
@@ -304,10 +305,11 @@ class LogRatios:
                 yield
 
     def _steps_of(self, subsets: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """Return the log ratios under each subset of a mask (n_subsets, n_features), in integer steps, shape
-        (n_subsets, n_classes - 1, n_rows).
+        """Return the log ratios under each of several subsets of features, in integer steps, shape (n_subsets,
+        n_classes - 1, n_rows).
 
-        ``start`` (n_segments, n_classes - 1) are the log ratios of the segments under the empty subset, in steps.
+        ``subsets`` is a mask (n_subsets, n_features); ``start`` (n_segments, n_classes - 1) are the log ratios of the
+        segments (rows of one class) under the empty subset, in steps.
         """
         steps = np.empty((len(subsets), self.n_others, self.block.n_rows), dtype=np.int64)
         for of_subset in steps:
@@ -639,10 +641,11 @@ class LogLoss(Criterion):
     ) -> Any:
         # With many classes, one factor per level and class is faster than one per pair of classes. It is exact unless a
         # class is practically impossible.
-        """Return the rows with their state (such as class probabilities) under the empty subset of features: joint
-        probabilities for many classes, otherwise ratios.
+        """Return the rows with their state under the empty subset of features: joint probabilities for many classes,
+        otherwise ratios.
 
-        The parameters are those of `Criterion.start`.
+        ``block`` holds the rows, ``tables`` the factors of the levels, and ``prior_ratios`` the ratios P(other class) /
+        P(true class) without features; with ``leave_out``, passes skip rows without a loss.
         """
         is_safe = tables.largest_log_factor <= _MAX_MULTIPLIED and not np.any(prior_ratios > IMPOSSIBLE * 1e-20)
         if not leave_out and tables.by_class is not None and is_safe:
@@ -722,8 +725,11 @@ class MAPCost(LogLoss):
         return self._prior[n_selected]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the cost of each candidate subset of features, (n_candidates,), in nats: the sum of log losses, the
-        only column of ``sums``, plus the description length of the subset.
+        """Return the cost of each candidate subset of features, (n_candidates,), in nats: log loss plus description
+        length.
+
+        ``sums`` (n_candidates, 1) are the log losses over all rows, ``n_selected`` (n_candidates,) the numbers of
+        features; ``class_totals`` is not used.
         """
         return sums[:, 0] + self._prior[n_selected]
 
@@ -792,7 +798,10 @@ class RowJoints:
             self._lead[0] -= true_sums[0]
 
     def iterate(self, subsets: np.ndarray) -> Iterator[None]:
-        """Make each subset of a mask (n_subsets, n_features) the current one in turn, and yield after each."""
+        """Make each of several subsets of features the current one in turn, and yield after each.
+
+        ``subsets`` is a mask (n_subsets, n_features).
+        """
         for self._selected in subsets.astype(bool):
             self.free_memory()
             yield

@@ -54,7 +54,10 @@ class _Complement(Criterion):
     best = 1.0
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return 1 minus the criterion of each candidate subset, (n_candidates,); see `Criterion.values`."""
+        """Return 1 minus the criterion of each candidate subset of features, (n_candidates,).
+
+        ``sums``, ``n_selected`` and ``class_totals`` are those of `Criterion.values`.
+        """
         return 1.0 - super().values(sums, n_selected, class_totals)
 
 
@@ -292,8 +295,10 @@ class Benefit(Criterion):
     def start(
         self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
     ) -> Any:
-        """Return the rows with their state (such as class probabilities) under the empty subset of features, with the
-        benefits of each row; see `Criterion.start`.
+        """Return the rows with their class probabilities under the empty subset of features, and their benefits.
+
+        ``block`` holds the rows, ``tables`` the factors of the levels, and ``prior_ratios`` the ratios P(other class) /
+        P(true class) without features. No rows are skipped, whatever ``leave_out``.
         """
         expected, true = self._of_rows(block.row_columns.get("benefit"), tables.n_classes)
         # No rows are skipped, because decisions depend on the benefits.
@@ -408,10 +413,11 @@ def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None =
 
 
 def with_amounts(benefits: np.ndarray, amounts: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Return ``benefits`` plus ``slope`` times the amount of each row, shape (n_rows, n_decisions, n_classes).
+    """Return benefits that depend on the amount of each row, shape (n_rows, n_decisions, n_classes): ``benefits`` plus
+    ``slope`` times ``amounts``.
 
     ``benefits`` and ``slope`` are matrices (n_decisions, n_classes): fixed benefits, and benefits per unit of the
-    amount.
+    amount; ``amounts`` has shape (n_rows,).
     """
     with np.errstate(invalid="ignore"):  # an unknown amount does not matter if its slope is 0
         return benefits + np.where(slope != 0, amounts[:, None, None] * slope, 0.0)

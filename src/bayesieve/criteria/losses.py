@@ -99,8 +99,8 @@ def _selected_moves(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ..
 
 
 def _supports_two_way(scan: RatioScan) -> bool:
-    """Return whether the fast kernel for features of two levels supports the rows: enough rows, without weights, and at
-    most three other classes.
+    """Return whether the fast kernel for features of two levels supports the rows of ``scan``: enough rows, without
+    weights, and at most three other classes.
     """
     from bayesieve.criteria._kernels import BLOCK, FEWEST
 
@@ -131,8 +131,11 @@ class SubsetCriterion(Criterion):
     def start(
         self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
     ) -> Any:
-        """Return the rows with their state (such as class probabilities) under the empty subset of features; parameters
-        are those of `Criterion.start`.
+        """Return the rows with their class probabilities under the empty subset of features.
+
+        ``block`` holds the rows, ``tables`` the factors of the levels, and ``prior_ratios`` the ratios P(other class) /
+        P(true class) without features; with ``leave_out``, passes skip rows that no single added or dropped feature can
+        change.
         """
         saturation = self.saturation(tables.n_classes) if leave_out else None
         return SubsetRows(block, tables, prior_ratios, exact=self.exact, saturation=saturation)
@@ -170,7 +173,7 @@ class SubsetRows(RowRatios):
     """
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> list[tuple[int, bool]]:  # type: ignore[override]
-        """Return candidates as pairs of a feature's position and whether it is added, from both arrays
+        """Return candidates as pairs of a feature's position and whether it is added, from ``features`` and ``adding``
         (n_candidates,).
         """
         return list(zip(features.tolist(), adding.tolist(), strict=True))
@@ -225,14 +228,14 @@ class RowLoss(SubsetCriterion):
 
     @abstractmethod
     def losses(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-        """Return the loss of each row, shape (n_rows,), from class probabilities (n_classes, n_rows).
+        """Return the loss of each row, shape (n_rows,), for rows of the class at position ``true_class``.
 
-        All rows have the class code ``true_class``.
+        ``probability`` (n_classes, n_rows) are the predicted class probabilities.
         """
 
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the sum of the losses of all rows for the current subset of features or a candidate subset; see
-        `SubsetCriterion.of_subset`.
+        """Return the sum of the losses of all rows for the current subset of features, or for a candidate that adds or
+        drops ``feature`` and multiplies ratios of class probabilities by ``factors``; see `SubsetCriterion.of_subset`.
         """
         block, total = rows.scan().block, 0.0
         for piece, true_class, probability in probabilities(rows, feature, factors):
@@ -242,7 +245,9 @@ class RowLoss(SubsetCriterion):
         return total
 
     def _checked(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-        """Return the `losses` of rows of one class, (n_rows,); raise ValueError if they hold NaN or have another
+        """Return the `losses` of rows of the class at position ``true_class``, (n_rows,).
+
+        ``probability`` (n_classes, n_rows) are class probabilities. Raise ValueError if losses hold NaN or have another
         shape.
         """
         loss = np.asarray(self.losses(probability, true_class), dtype=float)
@@ -287,8 +292,8 @@ class Scorer(SubsetCriterion):
         return sums[:, 0]
 
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the score of all rows for the current subset of features or a candidate subset; see
-        `SubsetCriterion.of_subset`.
+        """Return the score of all rows for the current subset of features, or for a candidate that adds or drops
+        ``feature`` and multiplies ratios of class probabilities by ``factors``; see `SubsetCriterion.of_subset`.
         """
         block = rows.scan().block
         probability = np.empty((block.n_rows, rows.tables.n_classes))

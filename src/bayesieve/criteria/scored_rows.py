@@ -362,7 +362,7 @@ class RatioTables:
 
 
 def _factors_of(logs: np.ndarray) -> np.ndarray:
-    """Return the exponentials of log factors, clipped to the range of doubles."""
+    """Return the exponentials of log factors ``logs``, clipped to the range of doubles."""
     return np.exp(np.clip(logs, -_MAX_LOG_FACTOR, _MAX_LOG_FACTOR))
 
 
@@ -638,7 +638,8 @@ def _joined(tables: Sequence[CodedTable]) -> CodedTable:
 
 
 def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
-    """Return the fold of every row, shape (n_rows,), from 0. The rows of each class are assigned to the folds in turn.
+    """Return the fold of every row, shape (n_rows,), from 0 to ``n_folds`` - 1. The rows of each class are assigned to
+    the folds in turn.
 
     Rows are ordered by hashes of their contents, so folds do not depend on row order.
     """

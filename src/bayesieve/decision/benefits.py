@@ -73,10 +73,12 @@ class Benefits:
 def read_benefits(
     benefit: Any, n_classes: int, n_rows: int, *, X: Any = None, amount: Any = None, amount_benefit: Any = None
 ) -> Benefits:
-    """Return checked benefits from a matrix, nested lists of cells, or a function of the rows ``X``.
+    """Return checked benefits for ``n_rows`` rows.
 
-    If ``amount`` (n_rows,) is given, ``amount_benefit``, a matrix (n_decisions, n_classes), times the amount of each
-    row is added. Raise ValueError, listing the supported shapes, for any other shape.
+    ``benefit`` is a matrix (n_decisions, n_classes) or (n_rows, n_decisions, n_classes), nested lists of numbers and
+    columns, or a function of the rows ``X`` that returns one of these. If ``amount`` (n_rows,) is given,
+    ``amount_benefit``, a matrix (n_decisions, n_classes), times the amount of each row is added. Raise ValueError,
+    listing the supported shapes, for any other shape.
     """
     if callable(benefit):
         if X is None:
@@ -117,8 +119,8 @@ def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
 
 
 def is_column(values: Any) -> bool:
-    """Return whether the argument ``benefit`` of an estimator holds one number (an amount) per row, rather than a
-    matrix, cells or a function.
+    """Return whether ``values``, an argument ``benefit``, hold one number (an amount) per row, rather than a matrix,
+    cells or a function.
     """
     if isinstance(values, (list, tuple)):
         return len(values) == 0 or not isinstance(values[0], (Sequence, np.ndarray))
@@ -134,8 +136,8 @@ def column_of_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
 
 
 def _values(benefit: Any, n_rows: int) -> np.ndarray:
-    """Return benefits as a float array, (n_decisions, n_classes) or (n_rows, n_decisions, n_classes); ValueError for
-    others.
+    """Convert ``benefit`` to a float array, (n_decisions, n_classes) or (n_rows, n_decisions, n_classes); raise
+    ValueError if it has another shape.
     """
     if isinstance(benefit, Sequence) and not isinstance(benefit, str):
         return _of_cells(benefit, n_rows)

@@ -49,7 +49,7 @@ class ProfitCurve(ShortRepr):
         return int(self.profit.argmax())
 
     def _facts(self) -> dict[str, Any]:
-        """Return the number of points and the best one, which the short representation shows."""
+        """Return the number of points and the best one, which the repr shows, by name."""
         best = {name: getattr(self, name)[self.best] for name in ("profit", "share", "threshold")}
         return {"n_points": self.share.size} | {f"best_{name}": value for name, value in best.items()}
 
@@ -79,7 +79,7 @@ class GainsCurve(ShortRepr):
     lift: np.ndarray
 
     def _facts(self) -> dict[str, Any]:
-        """Return the attributes that the short representation shows."""
+        """Return the attributes that the repr shows, by name."""
         gains = np.interp([0.1, 0.5], self.share, self.gain)
         return {"n_points": self.share.size, "gain_of_best_tenth": gains[0], "gain_of_best_half": gains[1]}
 
@@ -292,7 +292,7 @@ class Calibration(ShortRepr):
     expected_calibration_error: float
 
     def _facts(self) -> dict[str, Any]:
-        """Return the scores that the short representation shows."""
+        """Return the scores that the repr shows, by name."""
         names = ("brier", "calibration", "refinement", "expected_calibration_error")
         return {"n_rows": self.count.sum(), "n_bins": self.count.size} | {name: getattr(self, name) for name in names}
 

@@ -533,7 +533,9 @@ class CalibrationRows:
         return codes
 
     def raw_columns(self, features: Sequence[int]) -> list[list[Column]]:
-        """Return the raw values of these rows in the columns of each feature: two columns for a pair, otherwise one."""
+        """Return the raw values of these rows in the columns of each of ``features`` (positions): two columns for a
+        pair, otherwise one.
+        """
         assert self.refitter is not None
         return self.refitter.raw_columns(features, self.coded.rows.in_table(self.positions))
 
@@ -674,10 +676,14 @@ def _folds(coded: CodedTable, features: np.ndarray, refitter: LevelRefitter) -> 
 
 
 def most_last_rows(n_columns: int, n_classes: int) -> int:
-    """Return the largest number of rows for the final fit; it is smaller for wide tables, to limit the time."""
+    """Return the largest number of rows for the final fit of a table with ``n_columns`` columns; smaller for wide
+    tables, to limit the time.
+    """
     return min(_MOST_LAST_ROWS, max(1000, _MOST_TERMS // max(1, n_columns * n_classes)))
 
 
 def rows_to_keep(n_columns: int, n_classes: int) -> int:
-    """Return the number of rows of a table to keep in memory for the fit after the search."""
+    """Return the number of rows of a table with ``n_columns`` columns to keep in memory for the fit after the
+    search.
+    """
     return max(_MOST_ROWS, most_last_rows(n_columns, n_classes))

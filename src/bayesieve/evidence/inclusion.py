@@ -112,8 +112,9 @@ def omitted_variances(effects: Effects, squares: np.ndarray, probabilities: np.n
 
 
 def averaged_log_bayes(logs: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the mean Bayes factor over the tried prior variances, shape (...,), from log Bayes
-    factors (..., n_variances).
+    """Return the logarithm of the mean Bayes factor over the tried prior variances, shape (...,).
+
+    ``logs`` (..., n_variances) are log Bayes factors, in nats.
     """
     largest = logs.max(axis=-1, keepdims=True)
     shares = np.exp(logs - largest).sum(axis=-1)

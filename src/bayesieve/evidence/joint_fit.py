@@ -109,7 +109,8 @@ class JointFit:
     def contributions(self, solution: Solution, n_jobs: int | None) -> np.ndarray:
         """Return the sum of intercept and contributions for each row, shape (n_rows, n_classes), in nats.
 
-        The counts for each row exclude the row itself.
+        ``solution`` holds the fitted deviations from the counted contributions. The counts for each row exclude the row
+        itself.
         """
         problem = self.problem(n_jobs)
         table, intercept = problem.design.basis @ solution.point, solution.point[problem.design.intercept]

@@ -59,7 +59,8 @@ class Shape:
 
     @classmethod
     def of(cls, basis: np.ndarray, groups: np.ndarray, *, single_cells: bool = False) -> Shape:
-        """Return the shape whose basis functions are the columns of the matrix ``basis`` (n_cells, n_functions).
+        """Build the shape (basis functions of the deviations) of a feature from the columns of the matrix ``basis``
+        (n_cells, n_functions).
 
         ``groups`` (n_functions,) numbers the groups of functions whose coefficients share a prior variance; with
         ``single_cells``, each cell also gets a coefficient of its own.
@@ -70,14 +71,16 @@ class Shape:
 
     @classmethod
     def free(cls, n_levels: int) -> Shape:
-        """Return the shape of independent levels, with one basis function for each level."""
+        """Build the shape (basis functions of the deviations) of a feature with independent levels, with one basis
+        function for each level.
+        """
         every = np.arange(n_levels)
         return cls(n_levels, np.zeros(n_levels, dtype=np.int64), every, every, np.ones(n_levels), n_groups=1)
 
     @classmethod
     def of_values(cls, of_group: np.ndarray, *, with_groups: bool) -> Shape:
-        """Return the shape of categories in groups: a coefficient for each category and, with ``with_groups``, for each
-        group.
+        """Build the shape (basis functions of the deviations) of a feature with categories in groups: a coefficient for
+        each category and, with ``with_groups``, for each group.
 
         ``of_group`` (n_values,) is the group of each category.
         """
@@ -89,7 +92,8 @@ class Shape:
 
     @classmethod
     def of_curve(cls, rows: np.ndarray, n_special: int, jumps: np.ndarray) -> Shape:
-        """Return the shape of a smooth curve over ordered cells, with possible jumps and deviations of single cells.
+        """Build the shape (basis functions of the deviations) of a numeric column: a smooth curve over ordered cells,
+        with possible jumps and deviations of single cells.
 
         The curve is a sum of cosines with 1/2, 1, 3/2, ... periods, whose coefficients have standard deviations s, s/2,
         s/3, ...: a random walk without its finest details. Each cell of missing or special values deviates by itself.
@@ -113,17 +117,18 @@ class Shape:
 
     @classmethod
     def of_surface(cls, first: np.ndarray, second: np.ndarray) -> Shape:
-        """Return the shape of a surface: joint contributions over the grid of the bins of two features.
+        """Build the shape (basis functions of the deviations) of a surface: joint contributions over the grid of the
+        bins of two features.
 
-        Basis functions are the products of those of both features, given as matrices (n_bins, n_functions). Single
-        cells of the grid deviate as well.
+        Basis functions are the products of those of both features, given as matrices ``first`` and ``second`` (n_bins,
+        n_functions). Single cells of the grid deviate as well.
         """
         basis = np.kron(first, second)
         return cls.of(basis, np.zeros(basis.shape[1], dtype=np.int64), single_cells=True)
 
     def of_rows(self, codes: np.ndarray, weights: np.ndarray) -> Shape:
-        """Return the shape with ``shares`` computed from rows, so that rows without a cell get the mean deviation
-        (correction of counted contributions).
+        """Return a copy of the basis functions with ``shares`` computed from rows, so that rows without a cell get the
+        mean deviation (correction of counted contributions).
 
         ``codes`` (n_rows,) are the cells of the rows, ``n_cells`` or more for no cell; ``weights`` (n_rows,) are row
         weights. If every row has a cell, ``shares`` stay empty.

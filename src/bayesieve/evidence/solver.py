@@ -284,6 +284,8 @@ class VarianceSearch:
     def optimum(self, covariance_root: CovarianceRoot) -> np.ndarray:
         """Return the coefficients, (n_parameters, n_logits), after one Newton step from the current ones: nearly the
         minimum of loss and prior.
+
+        ``covariance_root`` is the root of the posterior covariance at the current coefficients.
         """
         gradient = self.mode.gradient + self.mode.point / covariance_root.priors[:, None]
         return self.mode.point - covariance_root.apply(covariance_root.apply(gradient, transposed=True))

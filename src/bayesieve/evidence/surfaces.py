@@ -97,7 +97,10 @@ class SurfaceAxis:
         return reached
 
     def code(self, cells: np.ndarray) -> np.ndarray:
-        """Return the bin of each row, (n_rows,), from its cell; the number of bins if the row has no cell."""
+        """Return the bin of each row, (n_rows,); the number of bins if the row has no cell.
+
+        ``cells`` (n_rows,) is the cell (finest unit of the feature) of each row.
+        """
         return np.append(self.bin_of_cell, self.bins.n_levels)[np.minimum(cells, self.bin_of_cell.size)]
 
 

@@ -233,8 +233,9 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
     """Return the basis functions by which contributions of each feature may deviate from the counted ones: a curve,
     categories within groups, or independent levels.
 
-    The total numbers of basis functions and single cells are limited, because they take time and memory. Features that
-    are fitted value by value get theirs first, then the features with the largest weights.
+    ``terms`` are the features of the fit. The total numbers of basis functions and single cells are limited, because
+    they take time and memory. Features that are fitted value by value get theirs first, then the features with the
+    largest weights.
     """
     shapes = [Shape(term.of_level.size) for term in terms]
     n_functions, n_single = most_functions(n_classes), _MOST_SINGLE // (1 if n_classes == 2 else n_classes)
@@ -324,8 +325,8 @@ def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np
 
 
 def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> FeatureLevels:
-    """Return the levels with an additional cut after each of the ascending ``values`` at the positions ``last``, in the
-    middle of the gap to the next value.
+    """Return a copy of ``level`` with an additional cut after each of the ascending ``values`` at the positions
+    ``last``, in the middle of the gap to the next value.
     """
     low, high = values[last], values[last + 1]
     middle = low / 2 + high / 2  # halved first, because their difference may overflow

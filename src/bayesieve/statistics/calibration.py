@@ -81,8 +81,13 @@ def calibration_intercept(log_odds: np.ndarray, hit: np.ndarray, weights: np.nda
     """Return the shift of the log-odds by which the expected number of hits equals the observed one, and its standard
     error.
 
-    Both numbers are NaN if all rows are hits or all are misses, or log-odds are infinite. For the parameters, see
-    `calibration_slope`.
+    Both numbers are NaN if all rows are hits or all are misses, or log-odds are infinite.
+
+    Parameters
+    ----------
+    log_odds : float array of shape (n_rows,), predicted log-odds of the class
+    hit : bool array of shape (n_rows,), whether a row is of the class
+    weights : float array of shape (n_rows,), positive
 
     Examples
     --------

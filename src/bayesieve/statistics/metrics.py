@@ -93,6 +93,7 @@ def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = Non
 
     For several classes, one-against-rest areas are weighted by class share (Provost & Domingos 2001), as in
     `roc_auc_score` with ``multi_class="ovr"``. Classes with no rows or all rows are skipped; NaN if no class remains.
+    ``codes`` (n_rows,) are positions of the true classes, ``weights`` (n_rows,) row weights or None.
     """
     if weights is not None:
         counted = weights > 0  # a class without weight counts as one without rows
@@ -108,7 +109,8 @@ def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = Non
 
 
 def class_scores(log_proba: np.ndarray) -> np.ndarray:
-    """Return the log odds of each class against all others, shape (n_rows, n_classes).
+    """Return the log odds of each class against all others, shape (n_rows, n_classes), from log probabilities of that
+    shape.
 
     They rank rows like the probabilities, but still differ if probabilities round to 0 or 1.
     """
