@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesieve import MODLDiscretizer, SelectiveNB, TableEncoder
 from bayesieve.discretize import column_coders, modl
-from bayesieve.discretize.modl import TOLERANCE, Intervals, interval_prior, search_bounds, total_costs
+from bayesieve.discretize.modl import Intervals, interval_prior, pays, search_bounds, total_costs
 from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 from bayesieve.table import as_target
 from bayesieve.table.frames import take_rows
@@ -82,7 +82,7 @@ class GridDiscretizer(MODLDiscretizer):
             cost = total_costs(counts, np.array([starts.size]), prior[[starts.size]])[0] + dearer
             if starts.size > 1 and cost < least:
                 best, least = starts, cost
-        if least < null - TOLERANCE:
+        if pays(least, null):
             return blocks.starts[c] + best, least
         return blocks.starts[[c]], null
 

@@ -22,7 +22,7 @@ from bayesieve.scorecard import Scorecard
 from bayesieve.search import SearchTrace
 from bayesieve.table import FeatureLevels, Table
 from bayesieve.table.cautions import Caution, weights_caution
-from bayesieve.table.levels import TableLevels, columns_behind
+from bayesieve.table.levels import TableLevels
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.table.scanned import ScannedTable
 from bayesieve.table.target import as_sample_weight
@@ -505,11 +505,11 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         cautions.append(Caution("nothing kept", (), sentence))
 
     # Columns with levels by hand that the model does not use.
-    used = {name for feature in card.features if feature.is_used for name in feature.columns}
-    by_hand = (name for name in card.provenance.get("by_hand", ()) if name not in used)
+    by_hand = card.provenance.get("by_hand", ())
+    used = {name for k in card.used.tolist() for name in card.features[k].columns} if by_hand else set()
     cautions += _caution_of(
         "dropped",
-        [name for name in by_hand if card[name].levels.n_levels > 1],
+        [name for name in by_hand if name not in used and card[name].levels.n_levels > 1],
         "[Column|Columns] {}, whose levels you set, [is|are] not in the model, because the search dropped [it|them]. "
         "To keep [it|them], add include: true to [its entry|their entries] in levels.",
     )
@@ -573,7 +573,7 @@ def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Seque
 
 def _about_levels(card: Scorecard) -> list[Caution]:
     """Return cautions about levels without training rows, or with few rows of a single class."""
-    levels, cautions = [feature.levels for feature in card.used_features], []
+    levels, cautions = [card.features[k].levels for k in card.used.tolist()], []
     smoothing = card.provenance["smoothing"]
     if not isinstance(smoothing, Shrinkage):  # with shrinkage, levels without rows contribute 0
         empty = [(one, k) for one in levels for k in np.flatnonzero(np.asarray(one.counts).sum(axis=1) == 0).tolist()]
@@ -633,10 +633,9 @@ def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float
 
 
 def _used_columns(card: Scorecard) -> list[FeatureLevels]:
-    """Return the levels of the columns that the model uses."""
-    levels = [feature.levels for feature in card.features]
-    used = np.isin(np.arange(len(levels)), card.used)
-    return [levels[k] for k in np.flatnonzero(columns_behind(levels, used)).tolist()]
+    """Return the levels of the columns that the model uses, alone or in pairs."""
+    names = {column.name for k in card.used.tolist() for column in card.features[k].levels.by_column}
+    return [feature.levels for feature in card.features if feature.levels.name in names]
 
 
 def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> list[Caution]:
@@ -651,8 +650,8 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
     card : the fitted model.
     marks : marks of columns by name, as in `TableEncoder.marks_`.
     """
-    dated = [(association(np.asarray(f.levels.counts)), f.name) for f in card.features if marks.get(f.name) == "date"]
-    drift, name = max(dated, default=(0.0, ""))
+    dated = [feature.levels for feature in card.features if marks.get(feature.levels.name) == "date"]
+    drift, name = max(((association(np.asarray(level.counts)), level.name) for level in dated), default=(0.0, ""))
     if drift >= _SLIGHT:
         sentence = f"The shares of the classes change with the dates of column {name!r} (Cramér's V {drift:.2f}). "
         sentence += _LATER + _REMEDY.format(f", time={name!r}", f" {name}")
@@ -662,8 +661,7 @@ def order_cautions(coded: CodedTable, card: Scorecard, marks: Mapping[str, str])
     classes, runs, weights = coded.class_codes, coded.rows.runs, coded.weights
     codes = np.asarray(classes if runs is None else runs.codes)
     if weights is not None and not np.all(weights):
-        counted = np.flatnonzero(weights)
-        codes = codes[counted if runs is None else np.sort(runs.in_source(counted))]
+        codes = codes[np.sort(coded.rows.in_source(np.flatnonzero(weights)))]
     alike, blocks = likeness_of_neighbours(codes), in_blocks(codes)
     if alike >= _NEIGHBOURS_ALIKE and n_runs(codes) <= _RUNS_PER_CLASS * card.classes.size:
         return [Caution("class order", (), _BY_CLASS, warns=False)]
@@ -701,11 +699,11 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
     by which rows are sorted.
     """
     columns = {level.name for level in _used_columns(card)}
-    first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.name in columns]
+    first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.levels.name in columns]
     rows, drifting, sorted_by = coded.sampler.drawn(_ORDERED_ROWS), list[str](), list[str]()
-    order = slice(None) if coded.rows.runs is None else np.argsort(coded.rows.runs.in_source(rows))
+    order = np.argsort(coded.rows.in_source(rows))
     for _, k in sorted(first)[:_MAX_DRIFTING]:
-        name, codes = card.features[k].name, coded.codes_at([k], rows)[0][order].astype(np.int64)
+        name, codes = card.features[k].levels.name, coded.codes_at([k], rows)[0][order].astype(np.int64)
         if association(in_blocks(codes)) >= _LARGE and marks.get(name) != "date":
             (sorted_by if n_runs(codes) == np.unique(codes).size else drifting).append(name)
     return drifting, sorted_by

@@ -79,8 +79,8 @@ def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTab
         If the offset does not match the rows, or the options do not fit contributions.
     """
     plan.require_fitted("offset= needs fitted contributions")
-    column, runs = offset_of(offset, coded.n_rows, coded.n_classes), coded.rows.runs
-    column = column if runs is None else column[np.argsort(runs.codes, kind="stable")]
+    column = offset_of(offset, coded.n_rows, coded.n_classes)
+    column = column if coded.rows.runs is None else coded.rows.runs.sort(column)
     weights = np.ones(coded.n_rows) if coded.weights is None else coded.weights
     shift = intercept_for(column, np.asarray(coded.class_codes).astype(np.int64), weights)
     return coded.with_columns(**{OFFSET: column + shift}), shift

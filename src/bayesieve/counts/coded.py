@@ -98,7 +98,7 @@ class CodedTable(ShortRepr):
             n_levels=np.asarray(n_levels, dtype=np.int64),
             names=tuple(names),
             rows=rows,
-            levels=None if levels is None else TableLevels.of(levels),
+            levels=levels if isinstance(levels, TableLevels | None) else TableLevels.of(levels),
             unseen=unseen,
             samples=samples,
             engine=engine,

@@ -19,7 +19,6 @@ from bayesieve.discretize.modl import (
     MOST_INTERVALS,
     PRIORS,
     ROWS_PER_PART,
-    TOLERANCE,
     Groups,
     Intervals,
     Method,
@@ -31,6 +30,7 @@ from bayesieve.discretize.modl import (
     level_scores,
     log_partitions,
     part_cost,
+    pays,
     saved_by_values,
     search_columns,
     total_costs,
@@ -47,7 +47,7 @@ from bayesieve.table.target import refuse_identifiers, require_target
 from bayesieve.words import named
 
 _BLOCK_CELLS = 1 << 18  # numbers in a block, 2 MiB: it stays in the cache
-_PARALLEL_ROWS = 20_000  # number of rows from which threads are worthwhile
+PARALLEL_ROWS = 20_000  # number of rows from which threads are worthwhile
 _PARALLEL_CELLS = 2_000_000  # or number of values, in tables of fewer rows
 _FREE_CUTS = 5.0  # accepted number of uninformative columns that are cut by chance
 _SAME_COST = 1e-9  # nats
@@ -244,7 +244,7 @@ class IntervalCoder(ColumnCoder):
         while True:
             n_levels, counts = blocks.level_counts(starts)
             costs = interval_costs(counts, n_levels, announced, self.prior, self.price)
-            useless = (n_levels > 1) & ~(costs < null_costs - TOLERANCE)
+            useless = (n_levels > 1) & ~pays(costs, null_costs)
             if not self.must_pay or not useless.any():
                 break
             # Columns whose intervals do not cost less than a single interval get a single one.
@@ -703,8 +703,8 @@ def code_columns(
     shared = np.bincount(positions, minlength=table.n_columns)[positions] > 1
     has_numbers = np.array([type_ == "number" for type_ in table.types()], dtype=bool)[positions]
     together = levels.is_numeric[: positions.size] & has_numbers & (shared | (table.n_rows <= _MOST_BLOCK_ROWS))
-    pays = table.n_rows >= _PARALLEL_ROWS or table.n_rows * positions.size >= _PARALLEL_CELLS
-    map_in_threads(code, _runs(together, table.n_rows, positions), n_jobs if pays else None)
+    is_large = table.n_rows >= PARALLEL_ROWS or table.n_rows * positions.size >= _PARALLEL_CELLS
+    map_in_threads(code, _runs(together, table.n_rows, positions), n_jobs if is_large else None)
     if complaints:
         warn_caller(*sorted(set(complaints)))  # sorted, because threads collect them in any order
     if levels.pairs:

@@ -38,7 +38,7 @@ Method = Literal["greedy", "optimal"]
 
 _TABLE_LIMIT = 1 << 24  # entries (128 MiB): beyond, counts are treated as real numbers and log n! is computed each time
 _MANY_COUNTS = 500  # for more counts, log n! of integers is read from the table
-TOLERANCE = 1e-9  # nats that several intervals or groups must save, more than rounding errors
+_TOLERANCE = 1e-9  # nats that several intervals or groups must save, more than rounding errors
 _EXACT_PARTITIONS = 25  # values up to which the numbers of partitions are summed exactly
 ROWS_PER_PART = 2  # least mean number of rows per interval or group with the prior "sizes"
 
@@ -185,6 +185,13 @@ def interval_costs(
         columns = announced == n
         priors[columns] = interval_prior(n, int(sizes[columns].max()), prior, price)[sizes[columns]]
     return total_costs(counts, sizes, priors)
+
+
+def pays(costs: np.ndarray, null_costs: Any) -> np.ndarray:
+    """Return a mask (n_columns,) of the partitions that cost less than a single interval or group, ``null_costs``, by
+    more than rounding errors.
+    """
+    return costs < null_costs - _TOLERANCE
 
 
 def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
@@ -377,7 +384,7 @@ def group_values(
         cost = total_costs(sums, np.array([len(groups)]), announced[[len(groups)]])
         if prior == "sizes":
             cost -= gammaln([group.size + 1.0 for group in groups]).sum()
-        if len(groups) > 1 and cost < null_cost - TOLERANCE:
+        if len(groups) > 1 and pays(cost, null_cost)[0]:
             return Groups(tuple(groups), sums, float(cost[0]), null_cost)
     return Groups((present,), null_counts, null_cost, null_cost)
 

@@ -19,7 +19,7 @@ from bayesieve.compiling import read_only
 from bayesieve.counts import CodedTable
 from bayesieve.counts.pairs import PairInformation
 from bayesieve.discretize.binning import EqualFrequencyDiscretizer
-from bayesieve.discretize.column_coders import LEAST_VALUES, ColumnCoder, GroupCoder, ValueCoder
+from bayesieve.discretize.column_coders import LEAST_VALUES, PARALLEL_ROWS, ColumnCoder, GroupCoder, ValueCoder
 from bayesieve.discretize.modl import Groups, Prior, group_values, level_scores, part_cost, saved_by_values
 from bayesieve.engine import Engine, map_in_threads
 from bayesieve.table import Rows
@@ -51,7 +51,6 @@ _RANKED_AT_ONCE = 1 << 22  # pairs
 _COUNTED_AT_ONCE = 16
 _FITTINGS, _TINY = 20, 1e-300
 _VARIANCES = (0.003, 0.03, 0.3)  # prior variances of interactions that are compared for each pair
-_PARALLEL_ROWS = 20_000  # number of rows from which threads are worthwhile
 
 
 class FrequentValues(GroupCoder):
@@ -288,7 +287,7 @@ class PairFinder:
         n_levels = np.array([parts[i].n_levels if i in parts else 0 for i in range(columns[-1] + 1)])
         candidates = candidates[n_levels[candidates].prod(axis=1) <= _MOST_CELLS]
         price = float(np.log(n_looked_at)) + _SAFETY
-        n_jobs = self.n_jobs if self.training.order.n_rows >= _PARALLEL_ROWS else 1
+        n_jobs = self.n_jobs if self.training.order.n_rows >= PARALLEL_ROWS else 1
         gains, rank, last_gain = [], 0, 0
         counted = self._counted(parts, candidates.tolist())
         while batch := list(islice(counted, _COUNTED_AT_ONCE)):
@@ -372,7 +371,7 @@ class PairFinder:
         ``most`` cells.
         """
         order, rows, engine = self.training.order, self.training.rows, self.training.engine
-        n_jobs = self.n_jobs if order.n_rows >= _PARALLEL_ROWS else 1
+        n_jobs = self.n_jobs if order.n_rows >= PARALLEL_ROWS else 1
 
         def count(pair: Sequence[int]) -> np.ndarray:
             one, other = (parts[k] for k in pair)

@@ -132,8 +132,7 @@ def table_in_files(
     rows = Rows(target.codes, target.classes, weights)
     if coding.lists_classes:
         runs = ClassRuns(target.codes, target.n_classes)
-        sorted_weights = None if weights is None else weights[np.argsort(target.codes, kind="stable")]
-        rows = Rows(runs.sorted_codes, target.classes, sorted_weights, runs=runs)
+        rows = Rows(runs.sorted_codes, target.classes, None if weights is None else runs.sort(weights), runs=runs)
     reading = (coding.verbose, coding.clock, coding.executor)
     blocks = ScannedBlocks(table, target, weights, engine, n_jobs, rows.runs, *reading)
     values = CountedColumns(blocks, n_jobs, n_quantiles)
@@ -151,7 +150,7 @@ def table_in_files(
     sample = samples.drawn(MOST_JUDGED_ROWS)
     if n_fitted:
         sample = np.union1d(sample, samples.drawn_by_class(n_fitted))
-    sample = sample if rows.runs is None else np.sort(rows.runs.in_source(sample))
+    sample = np.sort(rows.in_source(sample))
     read: dict[str, Any] = {"values": values, "blocks": blocks, "sample_rows": sample, "cautions": cautions}
     return TrainingTable(table, target, weights, order, rows, samples, engine, **read)
 
@@ -279,8 +278,7 @@ def marks_of(
         return {table.names[i]: mark for i, mark in by_position.items()}
     # Numbers are judged by a sample of rows: `rows` are their positions in the table or source, `at` those among
     # the rows of positive weight.
-    rows, runs = training.samples.drawn(MOST_JUDGED_ROWS), training.rows.runs
-    rows = rows if runs is None else np.sort(runs.in_source(rows))
+    rows = np.sort(training.rows.in_source(training.samples.drawn(MOST_JUDGED_ROWS)))
     at = rows if counted is None else np.searchsorted(counted, rows)
     if table.reads_rows:  # once, not for each column
         table, rows = table.take(rows), np.arange(rows.size)

@@ -31,7 +31,7 @@ from bayesieve.evidence.inclusion import log_bayes_of_cells
 from bayesieve.evidence.joint_fit import JointFit, fit_jointly
 from bayesieve.evidence.monotone import monotone, pool_violators, rising_cells
 from bayesieve.evidence.neutral import filled, start_of_curve
-from bayesieve.evidence.problem import EvidenceProblem, PosteriorErrors, class_variances
+from bayesieve.evidence.problem import EvidenceProblem, PosteriorErrors, class_variances, n_logits_of
 from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.solver import Solution, solve
 from bayesieve.evidence.terms import FitOptions, Term, choose_shapes, coarser_codes, collect_terms
@@ -148,6 +148,7 @@ def fit_evidence(
     if options.fit is not None:
         # Round the weights: their last bits depend on how rows are divided into chunks, the fit must not.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
+        by_value &= averaged > 0
         calibration = calibrate(coded, averaged * ~by_value, options.smoothing, refitter, clock, options.n_jobs)
         if calibration.loss is None and (averaged.any() or (averaged.size and options.drop)):
             calibration = replace(calibration, weights=calibration.factor * averaged)
@@ -174,12 +175,12 @@ def fit_evidence(
 
     # Joint fit: all features together deviate from the counted contributions as far as the rows support it. Columns of
     # weight 0 may still matter through curves or pairs, if they are tested.
-    n_logits = 1 if class_counts.size == 2 else class_counts.size
+    n_logits = n_logits_of(class_counts.size)
     intercept, intercept_factors, omitted = class_log_prior(class_counts), np.zeros((n_logits, 0)), np.zeros(n_logits)
     fitted, is_fitted = dict[int, FeatureEvidence](), False
     terms, importance = list[Term](), np.where(by_value, averaged, weights)
     if options.drop or weights.any():
-        terms = collect_terms(coded, levels, logs, importance, calibration, options)
+        terms = collect_terms(coded, levels, logs, importance, by_value, calibration, options)
     if terms and calibration.loss is not None and calibration.final_rows is not None:
         # Constant and excluded columns do not count as candidates, so that adding them changes no model.
         n_out = len({*levels.constant.tolist(), *options.excluded})
@@ -358,9 +359,7 @@ def _all_contributions(
                 table, errors = weight * of_levels, weight * np.sqrt(counting_variances(rows))
                 if weight != 1.0:  # a weight other than 1 was estimated and has an error, too
                     errors = np.sqrt(errors**2 + weight**2 * slope_variances(rows, of_levels))
-            factors = np.zeros(
-                (len(rows), 1 if rows.shape[1] == 2 else rows.shape[1], 0)
-            )  # no error is shared with other features
+            factors = np.zeros((len(rows), n_logits_of(rows.shape[1]), 0))  # no error is shared with other features
             feature = FeatureEvidence(level, table, rows, errors, factors, weight)
         if sign and (k in fitted or weights[k] > 0):
             feature = feature.monotone(sign)

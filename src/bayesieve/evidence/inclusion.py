@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import digamma, expit, gammaln, logit, polygamma, softmax
 
-from bayesieve.evidence.problem import class_variances, logit_scale
+from bayesieve.evidence.problem import class_variances, logit_scale, n_logits_of
 
 TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 """Prior variances of deviations, in squared nats of log odds, over which Bayes factors are averaged."""
@@ -25,7 +25,7 @@ LEAST_PROBABILITY = 0.65
 _MOST_SHARE = 0.85
 _OMITTED_TIMES = 2.0  # factor on variances of dropped features (benchmarks/decisions/intervals.md)
 _MOST_ROUNDS = 200
-_LEAST_POSTERIOR = 1e-12  # smallest posterior variance, in units of the prior variance
+LEAST_POSTERIOR = 1e-12  # smallest posterior variance, in units of the prior variance
 _DIGITS = 4  # decimals of the variances of dropped features
 _SAME_SHARE = 1e-9
 
@@ -83,7 +83,7 @@ def log_evidence(roots: np.ndarray, mode: np.ndarray, factors: np.ndarray) -> np
     factors : (n_trials, n) factors on the prior variances.
     """
     posterior, axes = np.linalg.eigh((roots @ roots.T).astype(float))
-    total = 1.0 / np.clip(posterior, _LEAST_POSTERIOR, 1.0)
+    total = 1.0 / np.clip(posterior, LEAST_POSTERIOR, 1.0)
     # Divide the posterior by the prior to get the likelihood. The precision of the prior is 1 in these units.
     likelihood, gradient = (axes * (total - 1.0)) @ axes.T, axes @ (total * (axes.T @ mode))
     spread = np.sqrt(factors)
@@ -131,7 +131,7 @@ def log_bayes_of_curve(counts: np.ndarray, basis: np.ndarray) -> float:
     basis : (n_cells, n_functions) basis functions of the curve.
     """
     rows, n_classes = counts.sum(axis=1), counts.shape[1]
-    total, n_logits = float(rows.sum()), 1 if n_classes == 2 else n_classes
+    total, n_logits = float(rows.sum()), n_logits_of(n_classes)
     if total <= 0.0:
         return 0.0
     shares, basis = counts.sum(axis=0) / total, basis - rows @ basis / total

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesieve.table import FeatureLevels
 
-_SIDES = np.array([-0.5, 0.5])  # contributions that add up to 0, so that rounded sums stay monotone
+SIDES = np.array([-0.5, 0.5])  # contributions that add up to 0, so that rounded sums stay monotone
 
 
 def rising_cells(levels: FeatureLevels, sign: int) -> np.ndarray:
@@ -36,7 +36,7 @@ def pool_violators(log_prob: np.ndarray, order: np.ndarray) -> np.ndarray:
     block = np.cumsum(np.append(False, np.diff(shares) != 0))
     sums = np.log([np.bincount(block, of_class) for of_class in probabilities.T])
     contrast[order] = (sums[1] - sums[0])[block]
-    return contrast[:, None] * _SIDES
+    return contrast[:, None] * SIDES
 
 
 def monotone(contributions: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -61,4 +61,4 @@ def monotone(contributions: np.ndarray, cells: np.ndarray, rows: np.ndarray) -> 
         high = np.minimum.accumulate(np.where(has_rows, ordered, np.inf)[::-1])[::-1]
         ordered = np.clip(ordered, low, high)
     contrast[cells] = ordered
-    return contrast[:, None] * _SIDES
+    return contrast[:, None] * SIDES

@@ -24,6 +24,7 @@ from scipy.special import expit, softmax
 from bayesieve.counts.row_hashes import drawn_by_content, hash_codes, mixed
 from bayesieve.engine import map_in_threads
 from bayesieve.evidence.calibration import informative_rows, row_slices
+from bayesieve.evidence.monotone import SIDES
 from bayesieve.evidence.shapes import Shape
 
 N_FACTORS = 4
@@ -41,7 +42,6 @@ _MOST_WHOLE, _MOST_CELLS = 1000, 2000  # parameters and cells up to which the cu
 _MOST_IN_DOUBLE = 250_000  # entries of all curvature matrices up to which they are kept in double precision
 _DIGITS_OF_SHARES = 9
 _SETTLING_STEPS = 10
-_SIDES = np.array([-0.5, 0.5])
 
 
 class LogitScale(NamedTuple):
@@ -55,6 +55,11 @@ class LogitScale(NamedTuple):
 
     square: float
     share: float
+
+
+def n_logits_of(n_classes: int) -> int:
+    """Return the number of logits of a row: 1 for two classes, otherwise one for each class."""
+    return 1 if n_classes == 2 else n_classes
 
 
 def logit_scale(n_logits: int) -> LogitScale:
@@ -311,7 +316,7 @@ class EvidenceProblem:
         n_jobs : number of threads.
         """
         n_classes = offset.shape[1]
-        n_logits, total = 1 if n_classes == 2 else n_classes, float(weights.sum())
+        n_logits, total = n_logits_of(n_classes), float(weights.sum())
         shares = np.bincount(classes, weights, n_classes) / total
         expected = _EXPECTED_VARIANCE
         if n_logits == 1:
@@ -620,7 +625,7 @@ class EvidenceProblem:
         """
         cells, intercept = self.design.basis @ point, point[self.design.intercept]
         if self.design.n_logits == 1:
-            cells, intercept = cells * _SIDES, intercept * _SIDES
+            cells, intercept = cells * SIDES, intercept * SIDES
         tables = np.split(cells, self.design.first_cell[1:-1]) if self.shapes else []
         return [table[: shape.n_cells] for table, shape in zip(tables, self.shapes, strict=True)], intercept
 

@@ -18,6 +18,7 @@ from scipy.linalg import eigh
 from bayesieve.engine.base import one_blas_thread
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.inclusion import (
+    LEAST_POSTERIOR,
     TRIED_VARIANCES,
     Effects,
     averaged_log_bayes,
@@ -41,7 +42,6 @@ from bayesieve.evidence.shapes import most_functions
 
 _FIRST_DEVIATION = 0.2
 _MOST_VARIANCE = 100.0  # bound for features that separate the classes perfectly (benchmarks/decisions/curves.md)
-_LEAST_POSTERIOR = 1e-12  # smallest posterior variance
 _NEGLIGIBLE_VARIANCE = 1e-4  # squared nats, that is deviations of 0.01
 _SAME_LOGARITHM = 0.1  # change of the logarithm of a variance in a round at which it counts as converged
 _JUMP_VARIANCES = np.append(TRIED_VARIANCES, [3.0, 10.0])  # prior variances of jumps that are tried
@@ -314,7 +314,7 @@ class VarianceSearch:
                     at = order[begin:end]
                     roots = covariance_root.dense[j, at].astype(float)
                     posterior, axes = eigh(roots @ roots.T)
-                    posterior = np.maximum(posterior, _LEAST_POSTERIOR)
+                    posterior = np.maximum(posterior, LEAST_POSTERIOR)
                     precisions = np.maximum(1.0 / posterior - 1.0 / priors[at[0]], 0.0)
                     gradients = (axes.T @ point[at, j]) / posterior
                     logs[group] += log_bayes_factors(gradients[:, None], precisions[:, None], variances).sum(axis=0)
@@ -322,7 +322,7 @@ class VarianceSearch:
         # Coefficients of single cells: posterior correlations between them are ignored, so that the log Bayes factor of
         # a group is the sum of those of its cells.
         single = np.arange(n, design.n_parameters)
-        posterior = np.maximum(covariance_root.single**2, _LEAST_POSTERIOR)
+        posterior = np.maximum(covariance_root.single**2, LEAST_POSTERIOR)
         precisions = np.maximum(1.0 / posterior - (1.0 / priors[single])[:, None], 0.0)
         for group in np.unique(design.group[single]).tolist():
             cells = design.group[single] == group

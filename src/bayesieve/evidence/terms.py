@@ -16,6 +16,7 @@ from bayesieve.counts import CodedTable, Smoothing
 from bayesieve.engine import map_in_threads
 from bayesieve.evidence.calibration import CalibratedWeights, CalibrationRows
 from bayesieve.evidence.monotone import pool_violators, rising_cells
+from bayesieve.evidence.problem import n_logits_of
 from bayesieve.evidence.shapes import N_COSINES, Shape, most_functions
 from bayesieve.table import FeatureLevels
 from bayesieve.table.columns import Column, SpecialValues, special_number
@@ -105,6 +106,7 @@ def collect_terms(
     levels: Sequence[FeatureLevels],
     logs: Sequence[np.ndarray],
     importance: np.ndarray,
+    by_value: np.ndarray,
     calibration: CalibratedWeights,
     options: FitOptions,
 ) -> list[Term]:
@@ -119,6 +121,7 @@ def collect_terms(
     levels : levels of all features.
     logs : for each feature, (n_levels, n_classes) log P(level | class).
     importance : (n_features,) fitted weights; for features that are fitted by value, the weights of the search.
+    by_value : (n_features,) mask of the features whose values are fitted one by one.
     calibration : fitted weights, and the rows of the fit.
     options : what to fit.
     """
@@ -143,8 +146,7 @@ def collect_terms(
             counted = lines_between_levels(of_level, n_rows, cells[k].n_special_levels, counted)
         correction = counted - logs[k][of_level] if sign or is_curve else None
         facts = of_level, of_rows, n_rows, counted, k in refitted, Shape(of_level.size), correction
-        by_value = bool(importance[k] != weights[k])  # only then does the importance differ from the weight
-        terms.append(Term(k, float(weights[k]), cells.get(k), *facts, by_value))
+        terms.append(Term(k, float(weights[k]), cells.get(k), *facts, bool(by_value[k])))
     shapes = choose_shapes(terms, coded.n_classes)
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         sign = options.signs.get(term.feature, 0)
@@ -238,7 +240,7 @@ def choose_shapes(terms: Sequence[Term], n_classes: int) -> list[Shape]:
     largest weights.
     """
     shapes = [Shape(term.of_level.size) for term in terms]
-    n_functions, n_single = most_functions(n_classes), _MOST_SINGLE // (1 if n_classes == 2 else n_classes)
+    n_functions, n_single = most_functions(n_classes), _MOST_SINGLE // n_logits_of(n_classes)
     for i in np.argsort([-1.0 if term.is_by_value else -term.weight for term in terms], kind="stable").tolist():
         term, shape = terms[i], shapes[i]
         if term.cells is not None and term.cells.kind == "numeric":

@@ -22,7 +22,7 @@ from bayesieve.counts.contingency import Shrinkage, log_probabilities_of_tables
 from bayesieve.engine.base import one_blas_thread
 from bayesieve.evidence.monotone import monotone, rising_cells
 from bayesieve.evidence.neutral import filled, mean_line, neutral_cells, start_of_curve
-from bayesieve.evidence.problem import N_FACTORS
+from bayesieve.evidence.problem import N_FACTORS, n_logits_of
 from bayesieve.evidence.shapes import cosines_over
 from bayesieve.evidence.terms import coarser_codes
 from bayesieve.scorecard.probabilities import intercept_variances, logit_variances
@@ -284,7 +284,7 @@ def _merged_feature(
         table = monotone(table, rising_cells(cells, sign), counts.sum(axis=1))
     weight, searched = (sum(p.share * getattr(p.feature, name) for p in parts) for name in ("weight", "search_weight"))
     shape, unseen = table.shape, np.zeros(table.shape[1])
-    factors, errors = np.zeros((shape[0], 1 if shape[1] == 2 else shape[1], 0)), np.sqrt(variances)
+    factors, errors = np.zeros((shape[0], n_logits_of(shape[1]), 0)), np.sqrt(variances)
     weights = min(1.0, weight), min(1.0, searched)
     mean = Feature(levels, cells, table, unseen, counts, errors, factors, *weights, sign)
     if not any(part.feature.unseen.any() for part in parts):
@@ -606,7 +606,7 @@ def _refit(
     used = card.used.tolist()
     sizes = np.array([len(features[k].counts) for k in used], dtype=np.int64)
     joint = card.tables.joint(codes[used])
-    n_logits, n_factors = (1 if card.classes.size == 2 else card.classes.size), card.intercept_factors.shape[1]
+    n_logits, n_factors = n_logits_of(card.classes.size), card.intercept_factors.shape[1]
     variances_of_features = [logit_variances(features[k].standard_errors ** 2) for k in used]
     free = intercept_variances(card.class_counts) + (np.diff(drift) if n_logits == 1 else drift) ** 2
     variances = np.concatenate([*variances_of_features, free[None]])

@@ -18,7 +18,7 @@ import numpy as np
 from bayesieve.counts import check_smoothing
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.discretize.rules import TableRules
-from bayesieve.evidence.problem import N_FACTORS
+from bayesieve.evidence.problem import N_FACTORS, n_logits_of
 from bayesieve.evidence.terms import coarser_codes
 from bayesieve.plain_values import (
     Counts,
@@ -174,7 +174,7 @@ def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str,
 def card_from_file(file: ModelFile) -> Scorecard:
     """Return the scorecard of a parsed model file. Raise `Damaged` if its values contradict each other."""
     classes = _classes_of(file.classes)
-    n_classes, n_logits = classes.size, 1 if classes.size == 2 else classes.size
+    n_classes, n_logits = classes.size, n_logits_of(classes.size)
     class_counts = numbers(file.class_counts, (n_classes,), "class counts", 0.0, _MAX_WEIGHT)
     if not class_counts.any():
         raise Damaged("its class counts are all 0")
@@ -275,7 +275,7 @@ def _feature_of(saved: SavedFeature, level: FeatureLevels, n_classes: int, n_fac
     for part in (of_levels, counts):
         numbers(part, part.shape, f"counts of {name}", 0.0, _MAX_WEIGHT)
     contributions, most = f"contributions of {name}", _MAX_NATS
-    n_logits = 1 if n_classes == 2 else n_classes
+    n_logits = n_logits_of(n_classes)
     factors = np.zeros((shape[0], n_logits, 0))
     if saved.factors is not None:
         factors = numbers(saved.factors, (shape[0], n_logits, n_factors), f"factors of {name}", -most, most)

@@ -10,12 +10,11 @@ import numpy as np
 
 from bayesieve.counts.information import class_information
 from bayesieve.engine.progress import Clock, Progress
-from bayesieve.search.problem import MultiStart, Search, SubsetProblem, first_record
+from bayesieve.search.problem import TIE, MultiStart, Search, SubsetProblem, first_record
 from bayesieve.search.trace import Point, SearchTrace, StepRecorder, TraceRecorder
 
 DIRECTIONS = ("forward", "backward", "forward-backward", "backward-forward", "fast")
 
-_TIE = 1e-12
 _MAX_PASSES = 50  # limit of the fast search, which usually ends earlier, when a round changes nothing
 
 
@@ -148,7 +147,7 @@ class _GreedyRun:
             if earlier is None:
                 costs = state.candidates(features)
                 ranks = state.ranks(features, costs)
-                tied = ranks <= ranks.min() + _TIE * max(1.0, abs(ranks.min()))
+                tied = ranks <= ranks.min() + TIE * max(1.0, abs(ranks.min()))
                 best = ranks.size - 1 - int(np.argmax(tied[::-1])) if options.last_of_ties else int(np.argmax(tied))
                 self._n_models += features.size
             else:
@@ -183,7 +182,7 @@ class _GreedyRun:
         best = self._problem.objective.criterion.best
         if best is None or not options.until_best or options.direction != "forward":
             return False
-        return self._problem.validation is None and self._state.rank <= self._sign * best + _TIE
+        return self._problem.validation is None and self._state.rank <= self._sign * best + TIE
 
     def _is_worthwhile(self, adding: bool, rank: float) -> bool:
         """Return whether a move to a subset satisfies ``tol``; ``rank`` is that subset's `SearchState.rank`.
@@ -191,7 +190,7 @@ class _GreedyRun:
         An addition must improve the rank by more than ``tol``, a removal may worsen it by at most ``tol``.
         """
         tol, current = float(self._options.tol or 0.0), self._state.rank
-        tie = _TIE * max(1.0, abs(current))
+        tie = TIE * max(1.0, abs(current))
         if adding:
             return rank < current - tol - tie
         return rank <= current + tol + tie

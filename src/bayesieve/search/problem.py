@@ -22,7 +22,7 @@ from bayesieve.engine import effective_jobs
 from bayesieve.engine.progress import Clock, Progress
 from bayesieve.search.trace import SearchTrace, TraceRecorder, WalkStart
 
-_TIE = 1e-12  # rounding errors of measures; violation of a measure equal to its bound
+TIE = 1e-12  # rounding errors of measures; violation of a measure equal to its bound
 _PENALTY = 1e6  # penalty of a violation of 1, times the cost of the empty subset: more than any criterion improves
 _MISSED = 1e-3  # added to violations, so that subsets exactly on a bound are worse than all that exceed it
 
@@ -46,7 +46,7 @@ class Constraint:
         It is 0 for values that satisfy it, infinity for NaN, and 1e-12 for values equal to the bound within rounding.
         """
         short = values - self.bound if self.measure.lower_is_better else self.bound - values
-        return np.where(np.isnan(short), np.inf, np.where(short >= -_TIE, np.maximum(short, _TIE), 0.0))
+        return np.where(np.isnan(short), np.inf, np.where(short >= -TIE, np.maximum(short, TIE), 0.0))
 
     def __str__(self) -> str:
         return f"{self.name} {'<' if self.measure.lower_is_better else '>'} {self.bound:g}"

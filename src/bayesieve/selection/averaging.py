@@ -111,7 +111,8 @@ class SubsetSearchSelector(CodedSelector):
                 options = (self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
                 search = MultiStart(*options, thorough=thorough)
                 trace = search.run(problem, progress)
-        self._warn_if_interrupted(trace, self.max_seconds)
+        if not trace.complete:
+            self._warn_if_interrupted(trace, self.max_seconds)
         self.trace_ = trace
         self.n_iter_ = len(trace.starts)
         return self.weigh(trace)

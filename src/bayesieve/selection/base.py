@@ -405,4 +405,4 @@ def with_benefit(coded: CodedTable, benefit: Any, selector: CodedSelector) -> Co
             f"{f'an array of shape {column.shape}' if column.ndim else type(benefit).__name__}."
         )
     runs = coded.rows.runs  # None unless the rows are sorted by class
-    return coded.with_columns(benefit=column if runs is None else column[np.argsort(runs.codes, kind="stable")])
+    return coded.with_columns(benefit=column if runs is None else runs.sort(column))

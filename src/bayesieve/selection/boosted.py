@@ -127,7 +127,8 @@ class BoostedSelector(CodedSelector):
         with search_progress("BoostedSelector: boosting", self.verbose, EDGE) as shown:
             progress = shown if task is None else task.with_moves(shown)
             self.trace_ = self.boost(coded, candidates, progress)
-        self._warn_if_interrupted(self.trace_, self.max_seconds)
+        if not self.trace_.complete:
+            self._warn_if_interrupted(self.trace_, self.max_seconds)
         return np.asarray(self.trace_.chosen).astype(float)
 
     def boost(self, coded: CodedTable, candidates: np.ndarray, progress: Progress | None = None) -> SearchTrace:

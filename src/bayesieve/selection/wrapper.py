@@ -126,7 +126,8 @@ class SubsetSelector(CodedSelector):
         with search_progress(f"{name}: searching", self.verbose, problem.objective.criterion.name) as progress:
             trace = run(problem, progress if task is None else task.with_moves(progress))
         advice = "; pass its trace_ as resume= to go on" if hasattr(self, "resume") else ""
-        self._warn_if_interrupted(trace, max_seconds, advice)
+        if not trace.complete:
+            self._warn_if_interrupted(trace, max_seconds, advice)
         if trace.chosen is None:
             raise ValueError(
                 f"The trace that the search of {name} returns must contain the chosen subset; create it by "

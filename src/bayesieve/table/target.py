@@ -469,6 +469,10 @@ class Rows:
         """Return the positions in the coded training table of the rows at positions ``rows``."""
         return rows if self.positions is None else self.positions[rows]
 
+    def in_source(self, rows: np.ndarray) -> np.ndarray:
+        """Return the positions in the order of the source of the rows at positions ``rows``."""
+        return rows if self.runs is None else self.runs.in_source(rows)
+
     def take(self, positions: Any) -> Rows:
         """Return the rows at ``positions`` (positions, a slice or a boolean mask) as new `Rows`."""
         arrays = (self.class_codes, self.weights, self.groups)
@@ -520,6 +524,10 @@ class ClassRuns:
     def sorted_codes(self) -> np.ndarray:
         """Class of each row, sorted."""
         return np.repeat(np.arange(self.offsets.size - 1).astype(self.codes.dtype), np.diff(self.offsets))
+
+    def sort(self, values: np.ndarray) -> np.ndarray:
+        """Sort values of the rows of the source, (n_rows, ...), by the classes of the rows."""
+        return values[np.argsort(self.codes, kind="stable")]
 
     def starts(self, row: int) -> np.ndarray:
         """Return where each class continues, shape (n_classes,), among the rows sorted by class.
