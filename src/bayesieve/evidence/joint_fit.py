@@ -42,7 +42,8 @@ CURVATURE_ROWS = 3000
 """Rows from which the worth of features is estimated; the loss of all rows confirms it."""
 
 _NATS_PER_DEVIATION = 2.0  # price of an effective coefficient: nats that it must save, ...
-_MOST_PRICE = 3e-4  # ... but at most this share of the nats that all features could save
+# ... but at most this share of the nats that all features could save (benchmarks/decisions/inclusion.md)
+_MOST_PRICE = 3e-4
 # Share of the explained nats that all dropped features may cost together (benchmarks/decisions/samples.md).
 _MOST_LOST = 0.05
 # A surface (the joint contributions of a pair of columns) is dropped unless it saves, in nats, 1 + its effective
