@@ -216,7 +216,8 @@ def benefit_sums(ratios, codes, offsets, gains, gained, columns, lows, highs, ki
             rows = slice(begin, begin + n)
             for d in range(n_more + 1):
                 for other in range(n_others):
-                    terms[d, other, :n] = gains[d, 1 + other, rows] * ratios[other, rows]
+                    for i in range(n):  # a loop, because Numba takes seconds to compile an assignment of arrays
+                        terms[d, other, i] = gains[d, 1 + other, begin + i] * ratios[other, begin + i]
             if n_more == 1 and n_others == 1:
                 for i in range(n):
                     terms[0, 0, i] -= terms[1, 0, i]

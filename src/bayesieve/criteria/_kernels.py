@@ -618,7 +618,8 @@ def start_joint(joint, codes, offsets, weights, classes, columns, lows, highs, k
     for segment in range(offsets.size - 1):
         for i in range(offsets[segment], offsets[segment + 1]):
             row = joint[i]
-            row[:] = priors[segment]
+            for j in range(n_classes):  # a loop, because Numba takes seconds to compile an assignment of arrays
+                row[j] = priors[segment, j]
             for f in range(columns.size):
                 level = starts[f] + _level(codes[columns[f], i], lows[f], highs[f], kinds[f])
                 for j in range(n_classes):

@@ -196,7 +196,9 @@ def sum_slopes(codes, first_cell, table, intercept, offset, classes, weights, cu
     for begin in range(0, n_rows, at_once):
         stop = min(begin + at_once, n_rows)
         rows = block[: stop - begin]
-        rows[:] = offset[begin:stop] + intercept
+        for i in range(len(rows)):  # a loop, because Numba takes seconds to compile an assignment of arrays
+            for j in range(n_logits):
+                rows[i, j] = offset[begin + i, j] + intercept[j]
         _add_lines(codes, begin, first_cell, table, rows)
         if curved:
             _curvatures(rows, weights[begin:stop])

@@ -398,7 +398,7 @@ def pair_gains(
     square, share = logit_scale(slopes[0].shape[1])
     features, variances = np.array(pairs, dtype=np.int64).reshape(-1, 2), TRIED_VARIANCES / square
     logs = np.empty((len(features), 2, variances.size))
-    bins = bins.astype(np.min_scalar_type(int(n_bins.max())))
+    bins = bins.astype(np.min_scalar_type(int(n_bins.max())), order="C")  # one type for which kernels are compiled
     n_lines, width = int(n_bins.max()) + 1, of_rows.shape[1]
     sums = np.zeros((len(bases) * n_lines + 1, width))
     sum_by_level(bins, 0, n_bins + 1, np.arange(len(bases)) * n_lines * width, of_rows, sums.ravel())
