@@ -111,7 +111,8 @@ def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder, posi
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
     levels = encoder.levels_.replaced(pairs=())
-    columns = _Columns(table, rows, coded, levels, *map(coded.sampler.drawn, _SAMPLES))
+    small_sample, large_sample = map(coded.sampler.drawn, _SAMPLES)
+    columns = _Columns(table, rows, coded, levels, small_sample, large_sample)
     target = _copies_of_target(columns)
     as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}
     texts = _numbers_as_text(columns.levels, as_categories)

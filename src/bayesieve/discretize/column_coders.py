@@ -604,10 +604,10 @@ def _fit_groups(
     values = [*(counts.values if grouping.values is None else grouping.values), None]
     groups = tuple(tuple(values[v] for v in group) for group in grouping.groups)
     missing_code = next((code for code, group in enumerate(groups) if None in group), None)
-    costs = np.array([[grouping.cost], [grouping.null_cost]])
-    score = float(level_scores(*costs)[0])
+    cost, null_cost = np.array([grouping.cost]), np.array([grouping.null_cost])
+    score = float(level_scores(cost, null_cost)[0])
     levels = FeatureLevels(name, "categorical", type_, None, groups, missing_code, grouping.counts, score)
-    return Intervals(np.array([len(groups)]), np.zeros(0), grouping.counts, np.array([-1]), *costs), levels
+    return Intervals(np.array([len(groups)]), np.zeros(0), grouping.counts, np.array([-1]), cost, null_cost), levels
 
 
 def _fit_intervals(
@@ -623,8 +623,11 @@ def _fit_intervals(
     if not coder.special:
         return intervals, None
     code, score = int(intervals.missing[0]), float(level_scores(intervals.costs, intervals.null_costs)[0])
-    facts = (None if code < 0 else code, intervals.counts, score, coder.special)
-    return intervals, FeatureLevels(name, "numeric", type_, intervals.cut_points, None, *facts)
+    missing_code = None if code < 0 else code
+    levels = FeatureLevels(
+        name, "numeric", type_, intervals.cut_points, None, missing_code, intervals.counts, score, coder.special
+    )
+    return intervals, levels
 
 
 def _join(

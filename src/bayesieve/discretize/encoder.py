@@ -222,10 +222,19 @@ class TableEncoder(TableCoder):
             by_column = [
                 for_other_rows(coder, levels, i, table.names[i] in learnt) for i, coder in enumerate(by_column)
             ]
-        options = (by_column, pair_prior, self.missing, self.n_quantiles, self.n_jobs)
-        refitter = LevelRefitter.of(levels, training, *options)
+        refitter = LevelRefitter.of(
+            levels,
+            training,
+            by_column,
+            pair_prior,
+            missing=self.missing,
+            n_quantiles=self.n_quantiles,
+            n_jobs=self.n_jobs,
+        )
         coded = CodedTable(
-            *(codes, levels.n_levels, levels.names),
+            codes,
+            levels.n_levels,
+            levels.names,
             rows=training.rows,
             levels=levels,
             engine=training.engine,

@@ -67,6 +67,7 @@ class LevelRefitter:
         training: TrainingTable,
         coders: Sequence[ColumnCoder],
         pair_prior: Prior,
+        *,
         missing: str,
         n_quantiles: int,
         n_jobs: int | None,
@@ -78,8 +79,19 @@ class LevelRefitter:
         position = {name: i for i, name in enumerate(levels.names[: levels.n_columns])}  # the table may lack names
         pairs = [tuple(position[part.name] for part in pair.parts) for pair in levels.pairs]
         features = [*((i,) for i in range(table.n_columns)), *pairs]
-        options = (coders, pair_prior, missing, n_quantiles, n_jobs)
-        return cls(table, *options, features, levels.names, training.samples.hashes, runs, training.blocks)
+        return cls(
+            table,
+            coders,
+            pair_prior,
+            missing=missing,
+            n_quantiles=n_quantiles,
+            n_jobs=n_jobs,
+            features=features,
+            names=levels.names,
+            hashes=training.samples.hashes,
+            runs=runs,
+            blocks=training.blocks,
+        )
 
     @property
     def uses_classes(self) -> bool:
@@ -143,8 +155,7 @@ class LevelRefitter:
             fitted, fitted_codes = fitter.fit(self.coders)
             levels, fitted_codes = self._add_pairs(training, fitted, fitted_codes, fitter.fit)
             codes = fitted_codes, code_columns(self.table.take(in_others), levels, self.n_jobs)[0]
-        first, second = (self._coded(*one, levels) for one in zip(codes, chosen, strict=True))
-        return first, second
+        return self._coded(codes[0], chosen[0], levels), self._coded(codes[1], chosen[1], levels)
 
     def _in_sample(self, rows: np.ndarray) -> bool:
         """Return whether the rows of a scan at positions ``rows`` are all in the sample in memory."""

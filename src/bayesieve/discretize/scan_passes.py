@@ -96,8 +96,18 @@ class ScannedBlocks:
         """Return a copy that reads other columns of the same rows, given as ``table``, without hashes and time
         limit.
         """
-        rows = (self._target, self._weights, self.engine, self._n_jobs, self._runs)
-        return ScannedBlocks(table, *rows, self._verbose, None, self._executor, self._labels, np.zeros(0, np.uint64))
+        return ScannedBlocks(
+            table,
+            self._target,
+            self._weights,
+            self.engine,
+            self._n_jobs,
+            self._runs,
+            verbose=self._verbose,
+            executor=self._executor,
+            labels=self._labels,
+            row_hashes=np.zeros(0, np.uint64),
+        )
 
     def of_rows(self, rows: np.ndarray) -> ScannedBlocks:
         """Return a copy that reads only the rows at ascending positions in source order.
@@ -113,8 +123,17 @@ class ScannedBlocks:
             labels = replace(labels, codes=number[labels.codes])
         if weights is not None and not weights.any():
             weights, labels = None, None if labels is None else replace(labels, weight=None)
-        facts = (self.engine, self._n_jobs, None, self._verbose, None, self._executor)
-        return ScannedBlocks(self.table.restricted_to(rows), target, weights, *facts, labels, self.row_hashes)
+        return ScannedBlocks(
+            self.table.restricted_to(rows),
+            target,
+            weights,
+            self.engine,
+            self._n_jobs,
+            verbose=self._verbose,
+            executor=self._executor,
+            labels=labels,
+            row_hashes=self.row_hashes,
+        )
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
         sums = [value_sums.RunningSum(add, option) for option in options]
@@ -124,7 +143,8 @@ class ScannedBlocks:
 
         def task(step: _Step) -> CountTask:
             chosen = [options[at] for at in step.columns]
-            return CountTask(*self._reading(step, positions), count, chosen, hashes is not None)
+            chunk, reading = self._reading(step, positions)
+            return CountTask(chunk, reading, count, chosen, hashes is not None)
 
         steps = self._steps(positions, options)
         with self._pass("counts", steps, count_rows, map(task, steps)) as results:
@@ -162,7 +182,8 @@ class ScannedBlocks:
         def task(step: _Step) -> CodeTask:
             first, last = np.searchsorted(sample, (step.rows.start, step.rows.stop))
             sampled = sample[first:last] - step.rows.start if sample.size else None
-            return CodeTask(*self._reading(step, positions), [learnt[at] for at in step.columns], sampled)
+            chunk, reading = self._reading(step, positions)
+            return CodeTask(chunk, reading, [learnt[at] for at in step.columns], sampled)
 
         steps = self._steps(positions, learnt)
         with self._pass("codes", steps, code_rows, map(task, steps)) as results:

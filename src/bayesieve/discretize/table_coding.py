@@ -133,8 +133,17 @@ def table_in_files(
     if coding.lists_classes:
         runs = ClassRuns(target.codes, target.n_classes)
         rows = Rows(runs.sorted_codes, target.classes, None if weights is None else runs.sort(weights), runs=runs)
-    reading = (coding.verbose, coding.clock, coding.executor)
-    blocks = ScannedBlocks(table, target, weights, engine, n_jobs, rows.runs, *reading)
+    blocks = ScannedBlocks(
+        table,
+        target,
+        weights,
+        engine,
+        n_jobs,
+        rows.runs,
+        verbose=coding.verbose,
+        clock=coding.clock,
+        executor=coding.executor,
+    )
     values = CountedColumns(blocks, n_jobs, n_quantiles)
     repeated = scan_caution(table.names, values.columns, blocks.row_hashes, rows)
     cautions = (*values.cautions(), *([] if repeated is None else [repeated]))
@@ -150,9 +159,19 @@ def table_in_files(
     sample = samples.drawn(MOST_JUDGED_ROWS)
     if n_fitted:
         sample = np.union1d(sample, samples.drawn_by_class(n_fitted))
-    sample = np.sort(rows.in_source(sample))
-    read: dict[str, Any] = {"values": values, "blocks": blocks, "sample_rows": sample, "cautions": cautions}
-    return TrainingTable(table, target, weights, order, rows, samples, engine, **read)
+    return TrainingTable(
+        table,
+        target,
+        weights,
+        order,
+        rows,
+        samples,
+        engine,
+        values=values,
+        blocks=blocks,
+        sample_rows=np.sort(rows.in_source(sample)),
+        cautions=cautions,
+    )
 
 
 def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:

@@ -63,9 +63,18 @@ class ClassOrder:
         if counted_weights.size:
             total, of_rows = float(counted_weights.sum()), np.repeat(np.arange(n_classes), sizes)
             class_totals = np.bincount(of_rows, weights=counted_weights, minlength=n_classes)
-        offsets, count_type = np.append(0, np.cumsum(sizes)), np.int32 if integral else np.float64
-        facts = (len(class_codes), n_classes, count_type, total, class_totals)
-        return cls(class_codes, listed, offsets, counted_weights, integral, *facts)
+        return cls(
+            codes=class_codes,
+            listed=listed,
+            offsets=np.append(0, np.cumsum(sizes)),
+            weights=counted_weights,
+            integral=integral,
+            n_rows=len(class_codes),
+            n_classes=n_classes,
+            count_type=np.int32 if integral else np.float64,
+            total=total,
+            class_totals=class_totals,
+        )
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -265,12 +274,21 @@ class ValueBlocks:
         starts, n_values = np.empty(len(values) + 1, dtype=np.int64), np.empty(len(values), dtype=np.int64)
         cumulated: np.ndarray = np.empty((most, order.n_classes), dtype=order.count_type)
         lower, upper = np.empty(most), np.empty(most)
-        options = (order.offsets, missing, joined, apart)
-        n = merge_classes(by_class, weights, *options, starts, n_values, cumulated, lower, upper)
+        n = merge_classes(
+            by_class, weights, order.offsets, missing, joined, apart, starts, n_values, cumulated, lower, upper
+        )
         has_missing = missing.max(axis=1) > 0
-        starts_of_numbers = starts[:-1] + (has_missing & (np.diff(starts) > 2))
-        rows = (cumulated[:n], lower[:n], upper[:n])
-        return cls(starts, *rows, has_missing, starts_of_numbers, n_values, class_totals, totals)
+        return cls(
+            starts=starts,
+            cumulated=cumulated[:n],
+            lower=lower[:n],
+            upper=upper[:n],
+            has_missing=has_missing,
+            starts_of_numbers=starts[:-1] + (has_missing & (np.diff(starts) > 2)),
+            n_values=n_values,
+            class_totals=class_totals,
+            totals=totals,
+        )
 
     @classmethod
     def of_counts(cls, table: ValueCounts, *, joined: int = 0, apart: bool = True, ignore: bool = False) -> ValueBlocks:

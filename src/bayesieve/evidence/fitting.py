@@ -202,8 +202,18 @@ def fit_evidence(
     features = _all_contributions(fitted, levels, counts, logs, weights, options.signs, shrinks)
     is_split = any(feature.cells is not levels[k] for k, feature in fitted.items())
     kind: Literal["counted", "levels", "cells"] = "cells" if is_split else "levels" if is_fitted else "counted"
-    facts = class_counts, smoothing, factor, kind, options.fit is not None
-    return Evidence(levels, features, intercept, intercept_factors, omitted, *facts)
+    return Evidence(
+        levels=levels,
+        features=features,
+        intercept=intercept,
+        intercept_factors=intercept_factors,
+        omitted_variances=omitted,
+        class_counts=class_counts,
+        smoothing=smoothing,
+        factor=factor,
+        kind=kind,
+        is_neutral=options.fit is not None,
+    )
 
 
 def fitted_by_value(
@@ -319,8 +329,15 @@ def _fitted_contributions(
         if matters[i]:
             pair, grid_cells = surface.levels(rows_by_cell[i], {*levels.names, *(pair.name for pair in pairs)})
             errors, factors = errors_of_deviations(solution.errors, i, np.zeros_like(tables[i]))
-            facts = np.asarray(pair.counts), errors[grid_cells], factors[grid_cells], 0.0, log_bayes[i] - log_pairs
-            fitted[len(levels) + len(pairs)] = FeatureEvidence(pair, tables[i][grid_cells], *facts)
+            fitted[len(levels) + len(pairs)] = FeatureEvidence(
+                cells=pair,
+                table=tables[i][grid_cells],
+                counts=np.asarray(pair.counts),
+                errors=errors[grid_cells],
+                factors=factors[grid_cells],
+                weight=0.0,
+                log_bayes=log_bayes[i] - log_pairs,
+            )
             pairs.append(pair)
     return fitted
 

@@ -164,17 +164,19 @@ def solve(
     deviations, at = np.zeros(design.n_groups), np.zeros((design.n_parameters, design.n_logits))
     deviations[search.groups], at[search.parameters] = np.sqrt(search.variances), search.mode.point
     deviations[jumps] = _FIRST_DEVIATION
+    tables, intercept = problem.deviations(at)
     return Solution(
-        *problem.deviations(at),
-        deviations,
-        complete,
-        np.bincount(design.feature, search.effective, design.n_cells.size),
-        at,
-        search.mode.loss,
-        search.expected_variance,
-        errors,
-        log_bayes,
-        effects,
+        tables=tables,
+        intercept=intercept,
+        deviations=deviations,
+        complete=complete,
+        effective=np.bincount(design.feature, search.effective, design.n_cells.size),
+        point=at,
+        loss=search.mode.loss,
+        expected_variance=search.expected_variance,
+        errors=errors,
+        log_bayes=log_bayes,
+        effects=effects,
     )
 
 

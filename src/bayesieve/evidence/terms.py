@@ -144,9 +144,20 @@ def collect_terms(
         is_curve = k in cells and cells[k].kind == "numeric"
         if is_curve:
             counted = lines_between_levels(of_level, n_rows, cells[k].n_special_levels, counted)
-        correction = counted - logs[k][of_level] if sign or is_curve else None
-        facts = of_level, of_rows, n_rows, counted, k in refitted, Shape(of_level.size), correction
-        terms.append(Term(k, float(weights[k]), cells.get(k), *facts, bool(by_value[k])))
+        term = Term(
+            feature=k,
+            weight=float(weights[k]),
+            cells=cells.get(k),
+            of_level=of_level,
+            codes=of_rows,
+            rows=n_rows,
+            counted=counted,
+            is_refitted=k in refitted,
+            shape=Shape(of_level.size),
+            correction=counted - logs[k][of_level] if sign or is_curve else None,
+            is_by_value=bool(by_value[k]),
+        )
+        terms.append(term)
     shapes = choose_shapes(terms, coded.n_classes)
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         sign = options.signs.get(term.feature, 0)

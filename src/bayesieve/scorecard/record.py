@@ -597,9 +597,20 @@ def scorecard_of_fit(
         unseen = np.zeros(evidence.intercept.size)
         if evidence.is_neutral:
             unseen = mean_line(fit.table, fit.counts.sum(axis=1))
-        weights = fit.weight, search_weights[k] if k < len(search_weights) else 0.0
-        numbers = fit.table, unseen, fit.counts, fit.errors, fit.factors
-        features.append(Feature(levels, fit.cells, *numbers, *weights, signs.get(k, 0), log_bayes=fit.log_bayes))
+        feature = Feature(
+            levels=levels,
+            cells=fit.cells,
+            contributions=fit.table,
+            unseen=unseen,
+            counts=fit.counts,
+            standard_errors=fit.errors,
+            factors=fit.factors,
+            weight=fit.weight,
+            search_weight=search_weights[k] if k < len(search_weights) else 0.0,
+            sign=signs.get(k, 0),
+            log_bayes=fit.log_bayes,
+        )
+        features.append(feature)
     facts |= {"class_counts": evidence.class_counts, "intercept_factors": evidence.intercept_factors}
     facts["omitted_variances"] = evidence.omitted_variances
     return scorecard_of(features, evidence.intercept, **facts)

@@ -108,8 +108,14 @@ class SubsetSearchSelector(CodedSelector):
                 trace = ExhaustiveSearch(self.max_seconds, self.n_jobs).run(problem, progress)
             else:
                 seed = 0 if thorough else seed_of(self.random_state)
-                options = (self.n_starts, self.max_iter, seed, self.max_seconds, self.n_jobs)
-                search = MultiStart(*options, thorough=thorough)
+                search = MultiStart(
+                    n_starts=self.n_starts,
+                    max_iter=self.max_iter,
+                    seed=seed,
+                    max_seconds=self.max_seconds,
+                    n_jobs=self.n_jobs,
+                    thorough=thorough,
+                )
                 trace = search.run(problem, progress)
         if not trace.complete:
             self._warn_if_interrupted(trace, self.max_seconds)

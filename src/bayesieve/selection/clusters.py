@@ -288,8 +288,15 @@ class DependenceClusterSelector(SubsetSelector):
         numbers = raw_numbers(measure, learnt, refitter)
         matrix = None if numbers is None else strongest_within_classes(learnt, measure, self.n_jobs, numbers)
         search = ClusterSearch(
-            *(self.dependence, self.linkage, self.n_cuts, self.n_combinations, self.q, self.diagonal, seed),
-            *(self.max_seconds, self.n_jobs),
+            dependence=self.dependence,
+            linkage=self.linkage,
+            n_cuts=self.n_cuts,
+            n_combinations=self.n_combinations,
+            q=self.q,
+            diagonal=self.diagonal,
+            seed=seed,
+            max_seconds=self.max_seconds,
+            n_jobs=self.n_jobs,
             matrix=matrix,
         )
 

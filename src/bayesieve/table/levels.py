@@ -656,9 +656,11 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         if levels is None:
             missing = int(self.missing[i])
             counts = None if self._counts is None else self._counts[self._starts[i] : self._starts[i + 1]].copy()
-            facts = (None if missing < 0 else missing, counts, float(self.level_scores[i]))
+            score, missing_code = float(self.level_scores[i]), None if missing < 0 else missing
             cuts, column = self._cuts[self.cut_starts[i] : self.cut_starts[i + 1]], self.column_names[i]
-            levels = FeatureLevels(self.names[i], "numeric", self.types[i], cuts, None, *facts, column=column)
+            levels = FeatureLevels(
+                self.names[i], "numeric", self.types[i], cuts, None, missing_code, counts, score, column=column
+            )
             self.created[i] = levels
         return levels
 
