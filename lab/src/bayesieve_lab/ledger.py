@@ -250,19 +250,19 @@ def _links(paths: Sequence[str]) -> str:
     return ", ".join(f"[{Path(path).name}](../../{path})" for path in paths)
 
 
-def _methods(lines: Sequence[Entry]) -> TextTable:
+def _methods(entries: Sequence[Entry]) -> TextTable:
     """Return a table of methods and formulas, with links to code and tests.
 
-    ``lines`` are the parts of the paper that are listed.
+    ``entries`` are the parts of the paper that are listed.
     """
-    rows = [(line.place, f"{line.what}{_note(line)}", _links(line.lives), _links(line.tests)) for line in lines]
+    rows = [(line.place, f"{line.what}{_note(line)}", _links(line.lives), _links(line.tests)) for line in entries]
     return TextTable.of(("Place", "Method or formula", "Lives in", "Tested by"), rows)
 
 
-def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
+def _shown(entries: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
     """Return a table of the paper's tables and figures; ``close`` has computed closeness by place.
 
-    ``lines`` are the parts of the paper that are listed.
+    ``entries`` are the parts of the paper that are listed.
     """
     rows = [
         (
@@ -271,7 +271,7 @@ def _shown(lines: Sequence[Entry], close: Mapping[str, str]) -> TextTable:
             _links(line.lives) or "not reproduced",
             line.close or close.get(line.place, ""),
         )
-        for line in lines
+        for line in entries
     ]
     return TextTable.of(("Place", "Shows", "Reproduced in", "How close"), rows)
 
@@ -290,6 +290,6 @@ def _made(results: Sequence[str], records: Mapping[str, Any]) -> TextTable:
     return TextTable.of(("Results", "Commit", "Settings"), rows)
 
 
-def _note(line: Entry) -> str:
+def _note(entry: Entry) -> str:
     """Return the remark on a part of the paper as a sentence to append, or nothing."""
-    return f". {line.why}" if line.why else ""
+    return f". {entry.why}" if entry.why else ""

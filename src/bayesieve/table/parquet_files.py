@@ -131,27 +131,29 @@ def unified(schemas: Sequence[pl.Schema], paths: Sequence[str | Path]) -> pl.Sch
     return pl.Schema(types)
 
 
-def common_type(one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
+def common_type(first: pl.DataType, second: pl.DataType) -> pl.DataType | None:
     """Return the type that holds the values of both types, or None if there is none."""
-    if one == other or other == pl.Null:
-        return one
-    if one == pl.Null:
-        return other
-    if one.is_integer() and other.is_integer():
-        return pl.concat((pl.DataFrame(schema={"": dtype}) for dtype in (one, other)), how="vertical_relaxed").dtypes[0]
-    if one.is_numeric() and other.is_numeric():
+    if first == second or second == pl.Null:
+        return first
+    if first == pl.Null:
+        return second
+    if first.is_integer() and second.is_integer():
+        return pl.concat(
+            (pl.DataFrame(schema={"": dtype}) for dtype in (first, second)), how="vertical_relaxed"
+        ).dtypes[0]
+    if first.is_numeric() and second.is_numeric():
         return pl.Float64()
     texts = (pl.String, pl.Categorical, pl.Enum)
-    if one in texts and other in texts:
-        return pl.String() if pl.String in (one, other) else pl.Categorical()
-    if {type(one), type(other)} == {pl.Date, pl.Datetime}:
-        zone = getattr(one, "time_zone", None) or getattr(other, "time_zone", None)
+    if first in texts and second in texts:
+        return pl.String() if pl.String in (first, second) else pl.Categorical()
+    if {type(first), type(second)} == {pl.Date, pl.Datetime}:
+        zone = getattr(first, "time_zone", None) or getattr(second, "time_zone", None)
         return pl.Datetime("us") if zone is None else None
-    if isinstance(one, pl.Datetime) and isinstance(other, pl.Datetime):
-        if (one.time_zone is None) != (other.time_zone is None):
+    if isinstance(first, pl.Datetime) and isinstance(second, pl.Datetime):
+        if (first.time_zone is None) != (second.time_zone is None):
             return None
-        return pl.Datetime("us", one.time_zone if one.time_zone == other.time_zone else "UTC")
-    if isinstance(one, pl.Duration) and isinstance(other, pl.Duration):
+        return pl.Datetime("us", first.time_zone if first.time_zone == second.time_zone else "UTC")
+    if isinstance(first, pl.Duration) and isinstance(second, pl.Duration):
         return pl.Duration("us")
     return None
 

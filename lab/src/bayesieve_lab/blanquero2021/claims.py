@@ -71,12 +71,12 @@ def findings(results: Results, examples: Examples | None) -> list[Judged | Close
     return [*verdicts, *(claim for claim in claims if claim.checks)]
 
 
-def _own(one: PaperSet, guide: str | None = None) -> str:
+def _own(data_set: PaperSet, guide: str | None = None) -> str:
     """Return the name of sparse naive Bayes, as the paper runs it on a data set, in the results.
 
     ``guide`` is the criterion of the search, None for that of the paper.
     """
-    return sparse_name(guide or GUIDES.get(one.kind, ("accuracy",))[0], one.q)
+    return sparse_name(guide or GUIDES.get(data_set.kind, ("accuracy",))[0], data_set.q)
 
 
 def _against(
@@ -103,15 +103,15 @@ def _against(
     }
 
 
-def _left(results: Results, one: PaperSet, most: float, paper: str, guide: str | None = None) -> Check:
+def _left(results: Results, data_set: PaperSet, most: float, paper: str, guide: str | None = None) -> Check:
     """Return the check that sparse naive Bayes selects at most the share ``most`` of the features; ``paper`` is the
     paper's.
 
-    ``guide`` is the criterion of the search, None for that of the paper on the data set ``one``.
+    ``guide`` is the criterion of the search, None for that of the paper.
     """
-    share = results.mean(one.ours, _own(one, guide), "n_features") / results.n_features(one.ours)
-    folds = f"{results.count(one.ours, _own(one, guide))} folds"
-    return fact(one.name, share <= most, share, paper, f"at most {most:.0%}", folds, ".0%")
+    share = results.mean(data_set.ours, _own(data_set, guide), "n_features") / results.n_features(data_set.ours)
+    folds = f"{results.count(data_set.ours, _own(data_set, guide))} folds"
+    return fact(data_set.name, share <= most, share, paper, f"at most {most:.0%}", folds, ".0%")
 
 
 def _balanced(results: Results, sets: Sequence[PaperSet]) -> list[Judged]:

@@ -63,13 +63,13 @@ def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str
                 yield key, partial(measured, study, name, option, value)
 
 
-def judge_compromise(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
+def judge_compromise(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
     """Judge whether more cuts, or combinations, increase accuracy by less than a percentage point, and take more time.
 
-    ``lines`` are the measurements.
+    Each measurement is a dictionary.
     """
     claims = []
-    line_of = {(line["option"], line["data"], line["value"]): line for line in lines}
+    line_of = {(line["option"], line["data"], line["value"]): line for line in measurements}
     for option, sentence, (_, of_paper, most), where in (
         ("combinations", "25 combinations at each cut are a good compromise", COMBINATIONS, "Section 4.1"),
         ("cuts", "At most 100 cuts balance accuracy and time", CUTS, "Section 4.2"),

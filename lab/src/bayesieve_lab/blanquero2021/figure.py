@@ -70,12 +70,12 @@ def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
     return scatter("Unbalanced data sets: AUC, number of features and recalls", panels, columns=2)
 
 
-def _of_methods(results: Results, one: PaperSet, x: str, y: str, *, by: float) -> list[Series]:
+def _of_methods(results: Results, data_set: PaperSet, x: str, y: str, *, by: float) -> list[Series]:
     """Return a point for each method on a data set, with means of the measures ``x``, times ``by``, and ``y``, in
     percent.
     """
     series = []
-    for method in results.shown(one):
-        at = Point(by * results.mean(one.ours, method, x), 100 * results.mean(one.ours, method, y))
+    for method in results.shown(data_set):
+        at = Point(by * results.mean(data_set.ours, method, x), 100 * results.mean(data_set.ours, method, y))
         series.append(Series(short(method), _COLOURS[short(method)], (at,)))
     return series

@@ -69,13 +69,13 @@ class GroupedLasso:
         """Return the Frobenius norm of the slopes (n_columns, n_classes) of each group, (n_groups,)."""
         return np.sqrt(np.bincount(self.group, weights=(slopes**2).sum(axis=1)))
 
-    def gradient(self, at: Coefficients) -> tuple[np.ndarray, np.ndarray]:
+    def gradient(self, coefficients: Coefficients) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient of the mean log loss with respect to slopes (n_columns, n_classes) and intercepts
         (n_classes,).
 
-        ``at`` are the coefficients at which it is computed.
+        It is computed at ``coefficients``.
         """
-        surplus = (np.exp(at.log_proba(self.matrix)) - self.one_hot) / len(self.one_hot)
+        surplus = (np.exp(coefficients.log_proba(self.matrix)) - self.one_hot) / len(self.one_hot)
         return self.matrix.T @ surplus, surplus.sum(axis=0)
 
     def start(self) -> Coefficients:
@@ -86,10 +86,10 @@ class GroupedLasso:
         """Return the smallest penalty for which the model has no features."""
         return float((self.norms(self.gradient(self.start())[0]) / self.weights).max())
 
-    def objective(self, at: Coefficients, penalty: float) -> float:
+    def objective(self, coefficients: Coefficients, penalty: float) -> float:
         """Return the value of the objective function, in nats per row, at some coefficients."""
-        loss = -float((self.one_hot * at.log_proba(self.matrix)).sum()) / len(self.one_hot)
-        return loss + penalty * float(self.weights @ self.norms(at.slopes))
+        loss = -float((self.one_hot * coefficients.log_proba(self.matrix)).sum()) / len(self.one_hot)
+        return loss + penalty * float(self.weights @ self.norms(coefficients.slopes))
 
     def path(self, penalties: np.ndarray, tolerance: float = _TOLERANCE) -> Iterator[Coefficients]:
         """Yield the solutions for falling ``penalties`` (n_penalties,); each solution starts from the one before.
@@ -111,17 +111,17 @@ class GroupedLasso:
             active, before = self.norms(at.slopes) > 0, penalty
             yield at
 
-    def _solve(self, at: Coefficients, penalty: float, active: np.ndarray, tolerance: float) -> Coefficients:
+    def _solve(self, coefficients: Coefficients, penalty: float, active: np.ndarray, tolerance: float) -> Coefficients:
         """Return the solution on the columns of active groups, by FISTA; other slopes are 0.
 
-        ``at`` are the coefficients to start from, ``active`` (n_groups,) is a mask; for ``tolerance``, see `path`.
+        The solver starts from ``coefficients``; ``active`` (n_groups,) is a mask; for ``tolerance``, see `path`.
         """
         columns = np.flatnonzero(active[self.group])
         matrix = np.column_stack([self.matrix[:, columns], np.ones(len(self.one_hot))])
         _, group = np.unique(self.group[columns], return_inverse=True)
         weights = penalty * self.weights[active]
         curvature = 0.5 * _largest_eigenvalue(matrix) / len(self.one_hot)  # of softmax at most 1/2
-        now = np.vstack([at.slopes[columns], at.intercepts])
+        now = np.vstack([coefficients.slopes[columns], coefficients.intercepts])
         ahead, momentum = now, 1.0
         for _ in range(_MOST_STEPS):
             scores = matrix @ ahead
@@ -141,7 +141,7 @@ class GroupedLasso:
             now, momentum = proposal, faster
             if gap <= tolerance * penalty:
                 break
-        slopes = np.zeros_like(at.slopes)
+        slopes = np.zeros_like(coefficients.slopes)
         slopes[columns] = now[:-1]
         return Coefficients(slopes, now[-1])
 

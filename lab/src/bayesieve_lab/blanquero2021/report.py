@@ -198,27 +198,27 @@ def _methods_table(results: Results, sets: Sequence[PaperSet]) -> TextTable:
     return TextTable.of((*columns, ">Accuracy, smoothed", ">AUC, smoothed", ">Folds"), rows)
 
 
-def _line(results: Results, one: PaperSet, method: str, *, two: bool, first: bool) -> tuple[str, ...]:
+def _line(results: Results, data_set: PaperSet, method: str, *, two: bool, first: bool) -> tuple[str, ...]:
     """Return a line of the table of methods; ``two`` adds the recalls of two classes, ``first`` the name of the data
     set.
     """
 
     def percent(measure: str) -> str:
         """Return the mean of a measure in percent as text; empty without results."""
-        value = results.mean(one.ours, method, measure)
+        value = results.mean(data_set.ours, method, measure)
         return "" if np.isnan(value) else f"{100 * value:.2f}"
 
     return (
-        one.name if first else "",
+        data_set.name if first else "",
         short(method),
         *(percent(measure) for measure in (*_RECALLS, _PRECISION) if two),
         percent("accuracy"),
         percent("auc"),
-        f"{results.mean(one.ours, method, 'n_features'):.1f}",
-        _seconds(results.seconds(one.ours, method)),
+        f"{results.mean(data_set.ours, method, 'n_features'):.1f}",
+        _seconds(results.seconds(data_set.ours, method)),
         percent("smoothed accuracy"),
         percent("smoothed auc"),
-        str(results.count(one.ours, method)),
+        str(results.count(data_set.ours, method)),
     )
 
 

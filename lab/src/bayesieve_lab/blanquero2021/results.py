@@ -36,13 +36,13 @@ class Results:
         every = [SETS[name] for name in self.names if SETS[name].kind == kind]
         return [one for one in every if all(self.count(one.ours, method) for method in self.shown(one)[:2])]
 
-    def shown(self, one: PaperSet) -> list[str]:
+    def shown(self, data_set: PaperSet) -> list[str]:
         """Return the names of the methods to show for a data set.
 
         Classic and sparse naive Bayes come first, then others with finished folds.
         """
-        guided = [sparse_name(guide, one.q) for guide in GUIDES.get(one.kind, ())]
-        others = [method for method in COMPARATORS[1:] if self.count(one.ours, method)]
+        guided = [sparse_name(guide, data_set.q) for guide in GUIDES.get(data_set.kind, ())]
+        others = [method for method in COMPARATORS[1:] if self.count(data_set.ours, method)]
         return [COMPARATORS[0], *guided, *others]
 
     def count(self, name: str, method: str) -> int:

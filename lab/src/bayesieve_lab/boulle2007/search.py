@@ -158,12 +158,13 @@ def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any
                 yield shape, partial(of_cells, *shape.values())
 
 
-def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Judge the claims of section 3.5, and the optimal accuracy in section 5.1; ``lines`` are the measurements."""
-    sets, timed = [line for line in lines if "data" in line], [line for line in lines if "seconds" in line]
+def judge_search(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
+    """Judge the claims of section 3.5, and the optimal accuracy in section 5.1, by measurements (dictionaries)."""
+    sets = [line for line in measurements if "data" in line]
+    timed = [line for line in measurements if "seconds" in line]
     claims = [
         _of_prior(),
-        *(_of_waveforms(line["optimal"], line["waveforms"]) for line in lines if "waveforms" in line),
+        *(_of_waveforms(line["optimal"], line["waveforms"]) for line in measurements if "waveforms" in line),
     ]
     if sets:
         shares = np.array([sum(line["rounds"][:3]) / sum(line["rounds"]) for line in sets])
@@ -191,7 +192,9 @@ def judge_search(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
             ),
         }
         claims += [Judged("Section 3.5", sentence, tuple(checks)) for sentence, checks in checks_of.items()]
-    forward = {(line["forward rows"], line["forward features"]): line for line in lines if "forward rows" in line}
+    forward = {
+        (line["forward rows"], line["forward features"]): line for line in measurements if "forward rows" in line
+    }
     if set(forward) >= {*FORWARD}:
         claims.append(_of_areas({shape: line["area seconds"] for shape, line in forward.items()}))
     timed = [line for line in timed if line["rows"] * line["features"] >= _LARGE]
@@ -247,12 +250,12 @@ def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[flo
     return [n * float(np.log2(n)) for n in cells], [line["seconds"] for line in lines]
 
 
-def time_figure(lines: Sequence[dict[str, Any]]) -> str:
+def time_figure(measurements: Sequence[dict[str, Any]]) -> str:
     """Return an SVG of the seconds of the search by K N log(K N).
 
-    ``lines`` are the measurements as dictionaries.
+    Each measurement is a dictionary.
     """
-    timed, series = [line for line in lines if "seconds" in line], []
+    timed, series = [line for line in measurements if "seconds" in line], []
     for n_features, colour in zip(FEATURES, _COLOURS, strict=True):
         at = tuple(Point(x, y) for x, y in np.log10(sizes_of(timed, n_features)).T.tolist())
         if at:

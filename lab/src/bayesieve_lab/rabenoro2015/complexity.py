@@ -91,17 +91,17 @@ def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
         yield {"method": REFITTED, "indicators": size}, partial(seconds_of, partial(refit, halves))
 
 
-def times(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Return the seconds by method and number of indicators; ``lines`` are the measurements."""
+def times(measurements: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
+    """Return the seconds by method and number of indicators, from measurements (dictionaries)."""
     seconds: dict[str, dict[int, float]] = {}
-    for line in lines:
+    for line in measurements:
         seconds.setdefault(line["method"], {})[line["indicators"]] = line["seconds"]
     return seconds
 
 
-def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Judge the claims of section 4.1 and of the abstract about running times; ``lines`` are the measurements."""
-    seconds = times(lines)
+def judge_complexity(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
+    """Judge the claims of section 4.1 and of the abstract about running times, by measurements (dictionaries)."""
+    seconds = times(measurements)
     powers = {name: power(list(of), list(of.values())) for name, of in seconds.items()}
     largest = {name: of[max(of)] for name, of in seconds.items()}
     (ranking, mrmr), simple = FILTERS, SEARCHES[:2]
@@ -130,22 +130,22 @@ def judge_complexity(lines: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
     return (*verdicts, Judged("Section 4.1", longer, checks, unlike="Times of another implementation."))
 
 
-def _of_searches(lines: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
+def _of_searches(measurements: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
     """Return the seconds of searches, without the seconds of refitted models.
 
-    They are given by method and number of indicators; ``lines`` are the measurements.
+    They are given by method and number of indicators; each measurement is a dictionary.
     """
-    return {name: of for name, of in times(lines).items() if name != REFITTED}
+    return {name: of for name, of in times(measurements).items() if name != REFITTED}
 
 
-def complexity_figure(lines: Sequence[dict[str, Any]]) -> str:
+def complexity_figure(measurements: Sequence[dict[str, Any]]) -> str:
     """Return an SVG of the seconds by number of indicators.
 
-    ``lines`` are the measurements as dictionaries.
+    Each measurement is a dictionary.
     """
     series = [
         Series(name, colour, tuple(Point(*at) for at in np.log10(list(of.items())).tolist()), joined=True)
-        for (name, of), colour in zip(_of_searches(lines).items(), _COLOURS, strict=True)
+        for (name, of), colour in zip(_of_searches(measurements).items(), _COLOURS, strict=True)
     ]
     low, high = (float(np.log10(f(SIZES))) for f in (min, max))
     top = series[2].points[-1].y
