@@ -136,7 +136,7 @@ def _linear_algebra() -> ThreadpoolController:
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
     """Call ``function`` for every item in up to ``n_jobs`` threads, and return the results in order."""
     items = list(items)
-    workers = 1 if n_jobs is None else min(effective_jobs(n_jobs), len(items))
+    workers = 1 if n_jobs is None or len(items) < 2 else min(effective_jobs(n_jobs), len(items))
     if workers <= 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(workers) as pool:

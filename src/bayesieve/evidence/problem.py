@@ -36,6 +36,7 @@ _RARE = 0.01  # expected variance of jumps and single cells, relative to curves 
 _INTERCEPT_VARIANCE = 1.0
 _MANY_FEATURES = 16  # more features share the expected variance of 16 of them (benchmarks/decisions/samples.md)
 _EXPECTED_VARIANCE = 0.0625  # variance of deviations tried first, for two classes of equal size, in squared nats
+_LEAST_IN_THREADS = 100_000  # rows x parameters below which starting threads takes longer than it saves
 _STIFFNESS = 10.0  # curvature per row of the penalty on forbidden decreases of contributions
 _CURVATURE_ROWS = 3000  # sampled rows; the curvature affects variances and convergence, but not the optimum
 _MOST_WHOLE, _MOST_CELLS = 1000, 2000  # parameters and cells up to which the curvature of all rows saves time
@@ -333,6 +334,8 @@ class EvidenceProblem:
         ]
         design = build_design(shapes, n_logits)
         n_informative = informative_rows(np.bincount(classes, minlength=n_classes))
+        if classes.size * design.n_parameters < _LEAST_IN_THREADS:
+            n_jobs = None
         return cls(chunks, shapes, design, n_classes, classes.size, n_informative, total, expected, n_jobs)
 
     def logits(self, table: np.ndarray, intercept: np.ndarray, rows: DesignRows) -> np.ndarray:
