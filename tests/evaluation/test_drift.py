@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+import tracemalloc
 import warnings
 from itertools import product
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from bayesieve import IndicatorEncoder, SelectiveNB, drift, evaluate, load
+from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder, drift, evaluate, load
 from bayesieve.evaluation.drift import calibration_p_value, population_stability
 from tests.cases import mostly_slow
 
@@ -281,6 +282,20 @@ def test_levels_that_neither_side_has_make_no_drift() -> None:
     assert drift(model, X[rng.permutation(500)[:50]]).to_frame()["psi"].item() < 0.2
     assert drift(model, X).to_frame()["psi"].item() == pytest.approx(0.0, abs=1e-12)
     assert drift(model, X[:100]).to_frame()["psi"].item() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_memory_is_linear_in_the_number_of_levels() -> None:
+    names = [f"category {i}" for i in range(2000)]
+    X, y = pl.DataFrame({"name": names * 2}), np.array([0, 1] * 2000)
+    model = SelectiveNB(encoder=TableEncoder(categorical="values"), calibrate=False, n_jobs=1).fit(X, y)
+    drift(model, X[:10], n_resamples=0)
+    tracemalloc.start()
+    try:
+        drift(model, X, n_resamples=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 << 20  # a matrix of 2,000 x 2,000 numbers takes 32 MB
 
 
 @pytest.mark.parametrize("min_count", [5, 20])

@@ -257,3 +257,17 @@ def test_changes_to_a_large_group_share_one_list_in_pandas() -> None:
     plain = model.counterfactuals(pl.from_pandas(X))["values"]
     assert plain.dtype == pl.List(pl.String)
     assert plain.to_list() == changes["values"].tolist()
+
+
+def test_memory_is_linear_in_the_number_of_categories() -> None:
+    names = [f"category {i}" for i in range(1500)]
+    X, y = pl.DataFrame({"c": names * 2}), np.array(["low", "high", "high"] * 1000)
+    model = SelectiveNB(encoder=TableEncoder(categorical="values"), calibrate=False, n_jobs=1).fit(X, y)
+    model.counterfactuals(X[:1])
+    tracemalloc.start()
+    try:
+        assert len(model.counterfactuals(X[:1500])) == 1500
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 12 << 20  # 36 MB if the moves from all categories are kept

@@ -276,7 +276,8 @@ def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
     """
     level = _level_of_cell(feature)
     level = np.append(level, level.max(initial=-1) + 1)
-    return np.asarray(counts @ (level[:, None] == np.arange(level[-1] + 1)))
+    sums = [np.bincount(level, table_row) for table_row in counts.reshape(-1, level.size)]
+    return np.array(sums).reshape(*counts.shape[:-1], level[-1] + 1)
 
 
 def _stability(

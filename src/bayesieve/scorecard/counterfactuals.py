@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
@@ -285,6 +285,9 @@ class ChangeSearch:
         is_bound = len(self.best) == self.search_goal.n and self.best[-1].cost == cost
         limit = self.best[-1].steps if is_bound else np.iinfo(np.int64).max
         moves = {c: self._promising_moves(c, columns, limit) for c in columns}
+        if len(columns) == 1:
+            return self._best_on_grid(moves, cost, limit)
+        # Grids of one move of the column with the fewest moves keep memory small, and stop at the steps found so far.
         first = min(columns, key=lambda c: moves[c].size)
         options: list[ChangeOption] = []
         for move in moves[first].tolist():
@@ -321,12 +324,15 @@ class ChangeSearch:
                 margins = margins + self.joint[a, b][grid[a], grid[b]]
         places = np.argwhere(self.search_goal.holds(margins) & (steps <= limit))
         few = steps[tuple(places.T)]
-        options = []
-        for place in places[few == few.min(initial=limit)].tolist():
-            sure = float(self.search_goal.certainty(margins[tuple(place)]))
-            parts = tuple(int(self.parts[c][moves[c][i]]) for c, i in zip(columns, place, strict=True))
-            options.append(ChangeOption(cost, int(few.min()), round(-sure, DECIMALS), columns, parts, sure))
-        return sorted(options)[:1]
+        places = places[few == few.min(initial=limit)]
+        if not places.size:
+            return []
+        # Places are in the order of the parts: the first of those that are equally certain is the best.
+        certainties = self.search_goal.certainty(margins[tuple(places.T)]).tolist()
+        doubts = [round(-certainty, DECIMALS) for certainty in certainties]
+        best = doubts.index(min(doubts))
+        parts = tuple(int(self.parts[c][moves[c][i]]) for c, i in zip(columns, places[best].tolist(), strict=True))
+        return [ChangeOption(cost, int(few.min()), doubts[best], columns, parts, certainties[best])]
 
 
 def fixed_columns(card: Scorecard) -> list[str]:
@@ -365,25 +371,25 @@ def counterfactuals_of(
     goals = _goals(card, joint, target, probability)
     gains = {j: parts.gains(j) for j in sorted({j for goal in goals for j in goal})}
     texts = [(*Wording.of(card).levels(level), UNSEEN) for level in parts.levels]
-    moves: dict[tuple[int, int], Any] = {}
+
+    # Rows of equal codes share their moves. A column of many categories has as many moves from each: keep some only.
+    @lru_cache(maxsize=_MAX_MOVES)
+    def moves(c: int, code: int) -> tuple[np.ndarray, np.ndarray]:
+        is_movable = np.isfinite(search_goal.costs[c])
+        return moves_of(parts.levels[c], code, search_goal.signs[c]) if is_movable else _NONE
+
     lines: list[tuple[Any, ...]] = []
     # Bounds are computed once per part, because a group may hold thousands of values and many rows may move to it.
     positions: dict[tuple[int, int], int] = {}
     bounds: list[dict[str, Any]] = []
     for row, goal in enumerate(goals):
         row_codes = codes[:, row].tolist()
-        for c, at in enumerate(row_codes):
-            if (c, at) not in moves:
-                moves[c, at] = (
-                    moves_of(parts.levels[c], at, search_goal.signs[c]) if np.isfinite(search_goal.costs[c]) else _NONE
-                )
         options = []
         for j in goal:
             margins = joint[row, j] - np.delete(joint[row], j)
             if not np.isnan(margins).any() and not search_goal.holds(margins):
-                search = ChangeSearch(
-                    row_codes, margins, gains[j], [moves[c, at] for c, at in enumerate(row_codes)], search_goal
-                )
+                row_moves = [moves(c, code) for c, code in enumerate(row_codes)]
+                search = ChangeSearch(row_codes, margins, gains[j], row_moves, search_goal)
                 options += [(option, j) for option in search.run()]
         for number, (option, j) in enumerate(sorted(options)[:n], start=1):
             for c, part in zip(option.columns, option.parts, strict=True):
@@ -400,6 +406,7 @@ def counterfactuals_of(
     return frame, [content.get("values") for content in bounds]
 
 
+_MAX_MOVES = 256  # pairs of column and code whose moves are kept: 80 MB if each column has 20,000 categories
 _NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
