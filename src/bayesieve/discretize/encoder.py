@@ -223,13 +223,7 @@ class TableEncoder(TableCoder):
                 for_other_rows(coder, levels, i, table.names[i] in learnt) for i, coder in enumerate(by_column)
             ]
         refitter = LevelRefitter.of(
-            levels,
-            training,
-            by_column,
-            pair_prior,
-            missing=self.missing,
-            n_quantiles=self.n_quantiles,
-            n_jobs=self.n_jobs,
+            levels, training, by_column, pair_prior, self.missing, self.n_quantiles, self.n_jobs
         )
         coded = CodedTable(
             codes,

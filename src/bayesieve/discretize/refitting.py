@@ -67,7 +67,6 @@ class LevelRefitter:
         training: TrainingTable,
         coders: Sequence[ColumnCoder],
         pair_prior: Prior,
-        *,
         missing: str,
         n_quantiles: int,
         n_jobs: int | None,

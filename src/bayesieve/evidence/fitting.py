@@ -143,22 +143,13 @@ def fit_evidence(
     clock : time limit of the whole fit; when it is over, the best result so far is kept.
     """
     # Weights: refit the weights of the search so that every row is predicted well from all others.
-    calibration = CalibratedWeights(averaged, 1.0, options.smoothing)
     by_value = fitted_by_value(coded, refitter, averaged, options)
     if options.fit is not None:
         # Round the weights: their last bits depend on how rows are divided into chunks, the fit must not.
         averaged = np.round(averaged, _DIGITS_OF_WEIGHTS)
         by_value &= averaged > 0
-        calibration = calibrate(coded, averaged * ~by_value, options.smoothing, refitter, clock, options.n_jobs)
-        if calibration.loss is None and (averaged.any() or (averaged.size and options.drop)):
-            calibration = replace(calibration, weights=calibration.factor * averaged)
-            times = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
-            consequence = f"the model keeps the weights of the search{times}, and may be overconfident"
-            _warn_of_end("Calibration", clock, consequence)
-    weights, factor, smoothing = calibration.weights.copy(), calibration.factor, calibration.smoothing
-    for k in (k for k in options.included if not by_value[k]):
-        weights[k] = max(weights[k], _LEAST_INCLUDED)
-    calibration = replace(calibration, weights=weights)
+    calibration = _calibrated_weights(coded, refitter, averaged, by_value, options, clock)
+    weights, factor, smoothing = calibration.weights, calibration.factor, calibration.smoothing
 
     # Counted contributions: log P(level | class) of each feature. Fitted deviations are added below.
     class_counts = coded.counts.class_counts.copy()
@@ -178,9 +169,8 @@ def fit_evidence(
     n_logits = n_logits_of(class_counts.size)
     intercept, intercept_factors, omitted = class_log_prior(class_counts), np.zeros((n_logits, 0)), np.zeros(n_logits)
     fitted, is_fitted = dict[int, FeatureEvidence](), False
-    terms, importance = list[Term](), np.where(by_value, averaged, weights)
-    if options.drop or weights.any():
-        terms = collect_terms(coded, levels, logs, importance, by_value, calibration, options)
+    importance = np.where(by_value, averaged, weights)
+    terms = collect_terms(coded, levels, logs, importance, by_value, calibration, options)
     if terms and calibration.loss is not None and calibration.final_rows is not None:
         # Constant and excluded columns do not count as candidates, so that adding them changes no model.
         n_out = len({*levels.constant.tolist(), *options.excluded})
@@ -214,6 +204,34 @@ def fit_evidence(
         kind=kind,
         is_neutral=options.fit is not None,
     )
+
+
+def _calibrated_weights(
+    coded: CodedTable,
+    refitter: LevelRefitter | None,
+    averaged: np.ndarray,
+    by_value: np.ndarray,
+    options: FitOptions,
+    clock: Clock,
+) -> CalibratedWeights:
+    """Refit the weights of the search, unless ``options.fit`` is None; features that must be in the model get a
+    positive weight.
+
+    ``by_value`` marks the features that start from 0, because their values are fitted one by one. The other parameters
+    are those of `fit_evidence`.
+    """
+    calibration = CalibratedWeights(averaged, 1.0, options.smoothing)
+    if options.fit is not None:
+        calibration = calibrate(coded, averaged * ~by_value, options.smoothing, refitter, clock, options.n_jobs)
+        if calibration.loss is None and (averaged.any() or (averaged.size and options.drop)):
+            calibration = replace(calibration, weights=calibration.factor * averaged)
+            times = "" if calibration.factor == 1.0 else f" times {calibration.factor:.2g}"
+            consequence = f"the model keeps the weights of the search{times}, and may be overconfident"
+            _warn_of_end("Calibration", clock, consequence)
+    weights = calibration.weights.copy()
+    for k in (k for k in options.included if not by_value[k]):
+        weights[k] = max(weights[k], _LEAST_INCLUDED)
+    return replace(calibration, weights=weights)
 
 
 def fitted_by_value(

@@ -113,7 +113,7 @@ def collect_terms(
     """Return the features of positive importance, and those that may have an effect through cells, finer pieces of
     their levels (intervals or groups of values).
 
-    The list is empty if only weights are fitted.
+    The list is empty if only weights are fitted, or if all weights are 0 and stay so.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def collect_terms(
     calibration : fitted weights, and the rows of the fit.
     options : what to fit.
     """
-    if calibration.loss is None or options.fit == "weights":
+    if calibration.loss is None or options.fit == "weights" or not (options.drop or calibration.weights.any()):
         return []
     rows, weights = calibration.loss.rows, calibration.weights
     cells: dict[int, FeatureLevels] = {}
