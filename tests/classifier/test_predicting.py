@@ -106,8 +106,8 @@ def test_scans_are_taken_where_frames_are(tmp_path: Path, monkeypatch: pytest.Mo
         model.report(tmp_path / "two.html", files, "kind", cv=2),
     ]
     assert repr(reports[0]) == repr(reports[1]) != "None"
-    drawn = module.drawn_from_scan
-    monkeypatch.setattr(module, "drawn_from_scan", lambda *rows: drawn(*rows[:-1], 150))
+    drawn = module.draw_from_scan
+    monkeypatch.setattr(module, "draw_from_scan", lambda *rows: drawn(*rows[:-1], 150))
     model.report(tmp_path / "two.html", files, "kind")
     page = (tmp_path / "two.html").read_text(encoding="utf-8")
     assert "150 rows drawn at random from 200" in page

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from bayesieve import SelectiveNB
 from bayesieve.counts import row_hashes
-from bayesieve.counts.row_hashes import ContentHashes, RowSamples, drawn_by_content, hash_codes, hash_rows, mixed
+from bayesieve.counts.row_hashes import ContentHashes, RowSamples, draw_by_content, hash_codes, hash_rows, mixed
 from bayesieve.table import Rows, as_table
 from tests.limits import Limits
 
@@ -23,7 +23,7 @@ def test_a_sample_holds_the_same_rows_in_any_order() -> None:
 
     def drawn(rows: np.ndarray) -> set[int]:
         keys = hash_codes([column[rows] for column in columns], classes[rows])
-        return set(rows[drawn_by_content(keys, 700)].tolist())
+        return set(rows[draw_by_content(keys, 700)].tolist())
 
     plain = drawn(np.arange(5000))
     assert len(plain) == 700
@@ -32,7 +32,7 @@ def test_a_sample_holds_the_same_rows_in_any_order() -> None:
 
 def test_of_equal_rows_their_share_is_drawn() -> None:
     values = np.repeat(np.arange(4), [10, 100, 390, 500])
-    drawn = values[drawn_by_content(hash_codes([values], np.zeros(1000, int)), 100)]
+    drawn = values[draw_by_content(hash_codes([values], np.zeros(1000, int)), 100)]
     assert np.abs(np.bincount(drawn, minlength=4) - [1, 10, 39, 50]).max() <= 1
 
 
@@ -44,11 +44,11 @@ def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
     prints = mixed(rng.integers(10, 700, 3000).astype(np.uint64))  # many rows are equal
     weights = rng.integers(0, 4, 3000) / 2 if weighted else None
     rows = Rows(rng.integers(0, 3, 3000).astype(np.uint8), np.arange(3), weights)
-    drawn = {most: RowSamples(lambda: prints, rows).drawn(most) for most in (1, 50, 900, 2000, 5000)}
+    drawn = {most: RowSamples(lambda: prints, rows).draw(most) for most in (1, 50, 900, 2000, 5000)}
     counted = np.arange(3000) if weights is None else np.flatnonzero(weights)
     np.testing.assert_array_equal(drawn[5000], counted)
     order = rng.permutation(3000)
-    shuffled = RowSamples(lambda: prints, rows.take(order)).drawn(900)
+    shuffled = RowSamples(lambda: prints, rows.take(order)).draw(900)
 
     for few, more in pairwise(drawn.values()):
         assert np.isin(few, more).all()
@@ -60,8 +60,8 @@ def test_a_smaller_sample_is_part_of_a_larger_one_and_rows_may_come_in_parts(
     for name, value in {"_ROWS_AT_ONCE": 170, "_KEYS_AT_ONCE": 130, "_FEWEST_DRAWN": 1000}.items():
         monkeypatch.setattr(row_hashes, name, value)
     for most, expected in drawn.items():
-        np.testing.assert_array_equal(several.drawn(most), expected)
-        np.testing.assert_array_equal(RowSamples(lambda: prints, rows).drawn(most), expected)
+        np.testing.assert_array_equal(several.draw(most), expected)
+        np.testing.assert_array_equal(RowSamples(lambda: prints, rows).draw(most), expected)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -73,7 +73,7 @@ def test_a_balanced_sample_has_all_rows_of_rare_classes(weighted: bool) -> None:
     samples = RowSamples(lambda: keys, Rows(classes, np.arange(4), weights))
     counted = np.arange(3000) if weights is None else np.flatnonzero(weights)
     n_rows = np.bincount(classes[counted])
-    drawn = {most: samples.drawn_by_class(most) for most in (3000, 1500, 200, 50, 4)}
+    drawn = {most: samples.draw_by_class(most) for most in (3000, 1500, 200, 50, 4)}
     np.testing.assert_array_equal(drawn[3000], counted)
     for most, rows in list(drawn.items())[1:]:
         numbers = np.bincount(classes[rows], minlength=4)
@@ -86,8 +86,8 @@ def test_a_balanced_sample_has_all_rows_of_rare_classes(weighted: bool) -> None:
     # Of each class, those rows are drawn that a sample of this class alone would have.
     of_class = np.flatnonzero(classes[counted] == 3)
     alone = RowSamples(lambda: keys[counted][of_class], Rows(classes[counted][of_class], np.arange(4)))
-    rows = counted[of_class][alone.drawn(50)]
-    np.testing.assert_array_equal(samples.drawn_by_class(np.array([0, 0, 0, 50])), rows)
+    rows = counted[of_class][alone.draw(50)]
+    np.testing.assert_array_equal(samples.draw_by_class(np.array([0, 0, 0, 50])), rows)
 
 
 def test_fingerprints_do_not_depend_on_libraries_blocks_and_orders_of_columns() -> None:

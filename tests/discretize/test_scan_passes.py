@@ -61,7 +61,7 @@ def coded(rows: tuple[Any, Any, Any], executor: Executor | None = None, verbose:
     coding = CodingOptions(lists_classes=True, executor=executor, verbose=verbose)
     part, refitter = encoder.fit_with_refitter(*rows, coding=coding)
     part = part.by_class
-    positions = part.sampler.drawn(20)
+    positions = part.sampler.draw(20)
     columns = sampled(refitter, part.rows.in_table(positions))
     values = [[column.value(row) for row in range(20)] for (column,) in columns]
     levels = [repr(level.to_json()) for level in encoder.levels_]
@@ -228,5 +228,5 @@ def test_a_sample_of_long_texts_is_as_small_as_the_memory(tmp_path: Path) -> Non
     assert sum(buffer.size for buffer in buffers if buffer is not None) < 10_000_000
     # no later step asks for rows that are read again
     for most in (1000, 20_000):
-        assert refitter.table.sample.at(part.sampler.drawn(most)) is not None
-        assert refitter.table.sample.at(part.sampler.drawn_by_class(most)) is not None
+        assert refitter.table.sample.at(part.sampler.draw(most)) is not None
+        assert refitter.table.sample.at(part.sampler.draw_by_class(most)) is not None

@@ -111,7 +111,7 @@ def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder, posi
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
     rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
     levels = encoder.levels_.replaced(pairs=())
-    small_sample, large_sample = map(coded.sampler.drawn, _SAMPLES)
+    small_sample, large_sample = map(coded.sampler.draw, _SAMPLES)
     columns = _Columns(table, rows, coded, levels, small_sample, large_sample)
     target = _copies_of_target(columns)
     as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}
@@ -701,7 +701,7 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
     """
     columns = {level.name for level in _used_columns(card)}
     first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.levels.name in columns]
-    rows, drifting, sorted_by = coded.sampler.drawn(_ORDERED_ROWS), list[str](), list[str]()
+    rows, drifting, sorted_by = coded.sampler.draw(_ORDERED_ROWS), list[str](), list[str]()
     order = np.argsort(coded.rows.in_source(rows))
     for _, k in sorted(first)[:_MAX_DRIFTING]:
         name, codes = card.features[k].levels.name, coded.codes_at([k], rows)[0][order].astype(np.int64)

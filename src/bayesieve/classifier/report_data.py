@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier import summary
 from bayesieve.classifier.file_content import export_header
-from bayesieve.classifier.scoring import drawn_from, explain_rows, with_card
+from bayesieve.classifier.scoring import explain_rows, sample_of_scan, with_card
 from bayesieve.counts import SymmetricalUncertainty
 from bayesieve.evaluation.deciding import Deciding
 from bayesieve.evaluation.drift import drift
@@ -85,7 +85,7 @@ def report_data(
     hidden, least = (1, 5) if min_count is None else (min_count, min_count)
     cautions: tuple[Caution, ...] = ()
     if is_scan(X, y):
-        X, y, sample_weight, time, caution = drawn_from(model, X, y, sample_weight, time)
+        X, y, sample_weight, time, caution = sample_of_scan(model, X, y, sample_weight, time)
         cautions = () if caution is None else (caution,)
         cv = 5 if cv is None and not held_out else cv
     model = with_card(model, with_hidden_counts(model.scorecard_, hidden), cautions)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesieve.classifier.fit_steps import offset_of
 from bayesieve.counts import CodedTable
-from bayesieve.discretize.table_coding import drawn_from_scan
+from bayesieve.discretize.table_coding import draw_from_scan
 from bayesieve.scorecard.explaining import explain_cells, explanation_kind
 from bayesieve.scorecard.explanation import Explanation
 from bayesieve.scorecard.look_up import Cell, is_row, one_row
@@ -186,7 +186,7 @@ def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
     return training_columns(model, pl.concat(list(source.blocks(columns_to_read(model, source)))))
 
 
-def drawn_from(
+def sample_of_scan(
     model: SelectiveNB, X: Any, y: Any, sample_weight: Any, time: Any = None
 ) -> tuple[Any, Any, Any, Any, Caution | None]:
     """Return a sample of the rows of a scan with their labels, weights and times, and a caution if the sample does not
@@ -196,7 +196,7 @@ def drawn_from(
         raise ValueError("time must be the name of a column of the scanned table, such as 'date'.")
     source, names = scan(X), {*model.scorecard_.columns, y, sample_weight, time}
     rows = scanned_rows(source.select([name for name in source.names if name in names]), y, sample_weight)
-    drawn = drawn_from_scan(*rows[:3], _SAMPLE_SIZE)
+    drawn = draw_from_scan(*rows[:3], _SAMPLE_SIZE)
     caution = None
     if drawn.size < rows.table.n_rows:
         sentence = (

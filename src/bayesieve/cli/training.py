@@ -20,7 +20,7 @@ from bayesieve.classifier.scoring import with_card
 from bayesieve.cli.commands import CommandError, OptionValues, Screen
 from bayesieve.cli.files import amounts_of, shown
 from bayesieve.decision import BenefitRule
-from bayesieve.discretize.table_coding import drawn_from_scan
+from bayesieve.discretize.table_coding import draw_from_scan
 from bayesieve.evaluation.splits import read_moments
 from bayesieve.scorecard.date_orders import in_date_orders
 from bayesieve.table import as_table, as_target
@@ -271,7 +271,7 @@ class CommandRows:
         weights = None
         if columns.weight is not None:
             weights = pl.concat(list(self.blocks([columns.weight]))).to_series().to_numpy()
-        drawn = drawn_from_scan(self._scanned(self.names), self.target, weights, _MEASURED_ROWS)
+        drawn = draw_from_scan(self._scanned(self.names), self.target, weights, _MEASURED_ROWS)
         if drawn.size < self.n_rows:
             sentence = (
                 f"Performance was measured on models fitted to {format_count(drawn.size)} rows drawn at random from "

@@ -421,7 +421,7 @@ class ColumnValues:
         ``left`` and ``right`` are positions of features, ``n_jobs`` the number of threads.
         """
         mean, total = np.zeros((left.size, right.size)), 0.0
-        for rows in self._rows.by_class():
+        for rows in self._rows.positions_by_class():
             size = float(rows.size if self._weights is None else self._weights[rows].sum())
             mean += size * self.of(dependence, left, right, rows=rows, n_jobs=n_jobs)
             total += size

@@ -507,7 +507,7 @@ def strongest_within_classes(
     """
     strongest = np.zeros((coded.n_features, coded.n_features))
     values = ColumnValues(coded, numbers) if isinstance(dependence, ValueDependence) else None
-    for rows in coded.rows.by_class():
+    for rows in coded.rows.positions_by_class():
         if values is not None and isinstance(dependence, ValueDependence):
             within = values.of(dependence, rows=rows, n_jobs=n_jobs)
         else:

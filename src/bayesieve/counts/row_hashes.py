@@ -55,7 +55,7 @@ def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndar
     return features[np.argsort(mixed(by_level + mixed(by_class))[features], kind="stable")]
 
 
-def drawn_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = None) -> np.ndarray:
+def draw_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = None) -> np.ndarray:
     """Draw ``most`` rows, or all if there are fewer, and return their positions in ascending order.
 
     The sample does not depend on row order, draws duplicates in proportion, and is nested in larger samples.
@@ -110,7 +110,7 @@ class RowSamples:
         """Return the hashes of the rows, shape (n_rows,)."""
         return self.hashes() if self.rows.positions is None else self.hashes()[self.rows.positions]
 
-    def drawn(self, most: int) -> np.ndarray:
+    def draw(self, most: int) -> np.ndarray:
         """Draw ``most`` rows of positive weight, or all if there are fewer; return their positions in ascending order.
 
         Larger samples contain smaller ones.
@@ -124,7 +124,7 @@ class RowSamples:
             (self._lowest,) = self._lowest_keys([max(most, min(_FEWEST_DRAWN, n_counted))])
         return np.sort(self._lowest[:most])
 
-    def drawn_by_class(self, most: int | np.ndarray) -> np.ndarray:
+    def draw_by_class(self, most: int | np.ndarray) -> np.ndarray:
         """Draw up to ``most[j]`` rows of positive weight of each class j; return the positions of all in ascending
         order.
 

@@ -178,7 +178,7 @@ class IndicatorEncoder(TableCoder):
 
         # Thresholds: those that are given, or quantiles of the scores.
         def fit(i: int) -> tuple[np.ndarray, bool]:
-            values, thresholds = table.column(i).numbers()[order.rows], settings[i]
+            values, thresholds = table.column(i).numbers()[order.row_numbers], settings[i]
             if isinstance(thresholds, int):
                 thresholds = quantile_thresholds(values, order.weights, thresholds, table.names[i])
             return thresholds.copy(), self.missing == "level" and bool(np.isnan(values).any())

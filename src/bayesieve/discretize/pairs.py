@@ -341,7 +341,7 @@ class PairFinder:
         n_classes = rows.n_classes
         sample: Any = slice(None)
         if len(np.asarray(rows.class_codes)) > _MOST_RANKED_ROWS:
-            sample = self.training.samples.drawn(_MOST_RANKED_ROWS)
+            sample = self.training.samples.draw(_MOST_RANKED_ROWS)
             rows = rows.take(sample)
         n_levels = np.array([part.n_levels for part in parts])
         names = [part.levels.names[part.at] for part in parts]

@@ -156,9 +156,9 @@ def table_in_files(
         room = max(FEWEST_SAMPLED_ROWS, int(engine.reading_bytes / table.row_bytes)) // 2
         size_limit = room if room < max(MOST_JUDGED_ROWS, n_fitted) else None
     samples = RowSamples(RowHashes(table, rows, n_jobs, blocks.row_hashes, engine), rows, size_limit)
-    sample = samples.drawn(MOST_JUDGED_ROWS)
+    sample = samples.draw(MOST_JUDGED_ROWS)
     if n_fitted:
-        sample = np.union1d(sample, samples.drawn_by_class(n_fitted))
+        sample = np.union1d(sample, samples.draw_by_class(n_fitted))
     return TrainingTable(
         table,
         target,
@@ -174,12 +174,12 @@ def table_in_files(
     )
 
 
-def drawn_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
+def draw_from_scan(table: ScannedTable, target: Target, weights: np.ndarray | None, most: int) -> np.ndarray:
     """Return the ascending positions of a random sample of up to ``most`` rows, drawn by the hashes of their
     contents.
     """
     rows = Rows(target.codes, target.classes, weights)
-    return RowSamples(RowHashes(table, rows, -1), rows).drawn(most)
+    return RowSamples(RowHashes(table, rows, -1), rows).draw(most)
 
 
 @dataclass
@@ -297,7 +297,7 @@ def marks_of(
         return {table.names[i]: mark for i, mark in by_position.items()}
     # Numbers are judged by a sample of rows: `rows` are their positions in the table or source, `at` those among
     # the rows of positive weight.
-    rows = np.sort(training.rows.in_source(training.samples.drawn(MOST_JUDGED_ROWS)))
+    rows = np.sort(training.rows.in_source(training.samples.draw(MOST_JUDGED_ROWS)))
     at = rows if counted is None else np.searchsorted(counted, rows)
     if table.reads_rows:  # once, not for each column
         table, rows = table.take(rows), np.arange(rows.size)

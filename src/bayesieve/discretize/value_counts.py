@@ -77,7 +77,7 @@ class ClassOrder:
         )
 
     @cached_property
-    def rows(self) -> np.ndarray:
+    def row_numbers(self) -> np.ndarray:
         """Row numbers sorted by class, shape (n,)."""
         if self.listed is not None:
             return self.listed
@@ -133,7 +133,7 @@ class ValueCounts:
         """Count the values of a categorical column by class."""
         n_values, n_classes = len(categories.values), order.n_classes
         classes = np.repeat(np.arange(n_classes), np.diff(order.offsets))
-        cells = (categories.codes[order.rows].astype(np.int64) + 1) * n_classes + classes
+        cells = (categories.codes[order.row_numbers].astype(np.int64) + 1) * n_classes + classes
         weights = order.weights if order.weights.size else None
         counts = np.bincount(cells, weights=weights, minlength=(n_values + 1) * n_classes)
         counts = counts.reshape(n_values + 1, n_classes).astype(order.count_type)
@@ -245,7 +245,7 @@ class ValueBlocks:
         if len(values) == 1 and (counts := _count_few(values[0], order)) is not None:
             return cls.of_counts(counts, joined=joined, apart=apart, ignore=ignore)
         # Sort each column by class, and by value within the class, with missing values last.
-        by_class = np.take(values, order.rows, axis=1)
+        by_class = np.take(values, order.row_numbers, axis=1)
         weights = np.empty((len(values), order.weights.size))
         missing: np.ndarray = np.zeros((len(values), order.n_classes), dtype=order.count_type)
         for j, (start, stop) in enumerate(pairwise(order.offsets.tolist())):
@@ -262,7 +262,7 @@ class ValueBlocks:
                 missing[c, j] = weights[c, stop - int(missing[c, j]) : stop].sum()
         class_totals, totals = np.tile(order.class_totals, (len(values), 1)), np.full(len(values), order.total)
         for c in np.flatnonzero(missing.any(axis=1)).tolist() if ignore else ():
-            is_number = ~np.isnan(values[c, order.rows])
+            is_number = ~np.isnan(values[c, order.row_numbers])
             if is_number.any():
                 classes = np.repeat(np.arange(order.n_classes), np.diff(order.offsets))[is_number]
                 row_weights = order.weights[is_number] if order.weights.size else np.ones(classes.size)
@@ -270,7 +270,7 @@ class ValueBlocks:
                 class_totals[c] = np.bincount(classes, weights=row_weights, minlength=order.n_classes)
         # Arrays are as large as the worst case needs; the operating system provides memory only for the rows that are
         # written.
-        most = len(values) * (order.rows.size + 2)
+        most = len(values) * (order.row_numbers.size + 2)
         starts, n_values = np.empty(len(values) + 1, dtype=np.int64), np.empty(len(values), dtype=np.int64)
         cumulated: np.ndarray = np.empty((most, order.n_classes), dtype=order.count_type)
         lower, upper = np.empty(most), np.empty(most)
@@ -355,7 +355,7 @@ def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
     """
     from bayesieve.discretize._value_kernels import count_distinct
 
-    n_rows, most = order.rows.size, order.rows.size // _ROWS_PER_DISTINCT
+    n_rows, most = order.row_numbers.size, order.row_numbers.size // _ROWS_PER_DISTINCT
     if order.weights.size or n_rows < max(LEAST_HASHED, order.n_rows) or _looks_distinct(values, most):
         return None
     distinct, counts, missing = count_distinct(np.ascontiguousarray(values), order.codes, order.n_classes, most)

@@ -291,7 +291,7 @@ class LeaveOneOutLoss:
         other.rows = replace(self.rows, weights=weights)
         return other
 
-    def refitted(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
+    def refit_weights(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
         """Refit the weights of all features. Return them, shape (n_features,), and their common factor.
 
         ``averaged`` (n_features,) are the weights of the search; the prior mean of the weights is the factor times
@@ -366,8 +366,8 @@ class CalibrationRows:
     effective_share : effective number of rows as a share of their number, see `share_of_effective_rows`.
     offset : (n_rows, n_classes) log joint to which all contributions are added, or None.
     total : weight of all rows of the table.
-    refitted : for features whose levels are refitted for each fold, (n_rows of the table,) codes by position among
-        ``features``; the codes of each fold follow those of the fold before.
+    codes_of_folds : for features whose levels are refitted for each fold, (n_rows of the table,) codes, by position
+        among ``features``; the codes of each fold follow those of the fold before.
     counts_of_folds : (n_levels, n_classes) counts of these features for each fold, from the other folds.
     most_few : largest number of rows in `small_sample`.
     is_sample : whether these rows are a sample of the table's rows of positive weight.
@@ -384,7 +384,7 @@ class CalibrationRows:
     effective_share: float
     offset: np.ndarray | None
     total: float
-    refitted: Mapping[int, np.ndarray]
+    codes_of_folds: Mapping[int, np.ndarray]
     counts_of_folds: Mapping[int, Sequence[np.ndarray]]
     most_few: int
     is_sample: bool
@@ -418,13 +418,13 @@ class CalibrationRows:
         n_columns = coded.n_features if coded.levels is None else coded.levels.n_columns
         most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
         most = max(most_few, most_last_rows(n_columns, coded.n_classes))
-        rows = coded.sampler.drawn_by_class(most)
+        rows = coded.sampler.draw_by_class(most)
         offsets = [coded.rows.columns[OFFSET][rows]] if OFFSET in coded.rows.columns else []
         least_weight = coded.counts.class_counts.sum() * (1.0 - 1e-9)
         with_gaps = [k for k in features.tolist() if coded.counts.feature(k).sum() < least_weight]
         if with_gaps:
             offsets.append(offset_of_gaps(coded, with_gaps, rows))
-        refitted, counts_of_folds = _refit_rare_values(coded, features, refitter)
+        codes_of_folds, counts_of_folds = _refit_rare_values(coded, features, refitter)
         effective_share = 1.0 if coded.weights is None else share_of_effective_rows(coded.weights)
         return cls(
             coded=coded,
@@ -437,7 +437,7 @@ class CalibrationRows:
             effective_share=effective_share,
             offset=sum(offsets[1:], offsets[0]) if offsets else None,
             total=float(coded.n_rows if coded.weights is None else coded.weights.sum()),
-            refitted=refitted,
+            codes_of_folds=codes_of_folds,
             counts_of_folds=counts_of_folds,
             most_few=most_few,
             is_sample=rows.size < (coded.n_rows if coded.weights is None else int(np.count_nonzero(coded.weights))),
@@ -452,29 +452,29 @@ class CalibrationRows:
         Levels that are refitted for each fold are included, numbered fold after fold.
         """
         codes = self.coded.codes_at(self.features, self.positions)
-        highest = max((int(of_table.max()) for of_table in self.refitted.values()), default=0)
+        highest = max((int(of_table.max()) for of_table in self.codes_of_folds.values()), default=0)
         codes = codes.astype(max(codes.dtype, np.min_scalar_type(highest)), copy=False)
-        for k, of_table in self.refitted.items():
+        for k, of_table in self.codes_of_folds.items():
             codes[k] = of_table[self.positions]
         kind = np.min_scalar_type((int(codes.max(initial=0)) + 1) * self.n_classes)
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
     def small_sample(self) -> CalibrationRows:
         """Draw a sample that is large enough to choose features: 50,000 rows, or fewer for many features; see
-        `RowSamples.drawn_by_class`.
+        `RowSamples.draw_by_class`.
         """
-        drawn = np.searchsorted(self.positions, self.coded.sampler.drawn_by_class(self.most_few))
+        drawn = np.searchsorted(self.positions, self.coded.sampler.draw_by_class(self.most_few))
         offset = None if self.offset is None else self.offset[drawn]
         is_sample = self.is_sample or drawn.size < self.positions.size
         sampled = {name: getattr(self, name)[drawn] for name in ("positions", "classes", "weights")}
         return replace(self, **sampled, offset=offset, is_sample=is_sample)
 
-    def drawn(self, most: int) -> np.ndarray:
+    def draw(self, most: int) -> np.ndarray:
         """Return the positions of a random sample of at most ``most`` of these rows, the same share of each class. Rows
         are drawn by hashes of their contents.
         """
         of_classes = np.maximum(1, self.n_of_classes * most // max(1, self.positions.size))
-        drawn = self.coded.sampler.drawn_by_class(np.minimum(self.n_of_classes, of_classes))
+        drawn = self.coded.sampler.draw_by_class(np.minimum(self.n_of_classes, of_classes))
         return np.searchsorted(self.positions, drawn)
 
     def effective_counts(self, codes: np.ndarray, n_cells: int) -> np.ndarray:
@@ -543,8 +543,8 @@ class CalibrationRows:
         """Return the rows restricted to some of their features, given by ascending positions (n,) among them."""
         at = {k: i for i, k in enumerate(features.tolist())}
         counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
-        refitted = {at[k]: codes for k, codes in self.refitted.items() if k in at}
-        return replace(self, features=self.features[features], counts_of_folds=counts, refitted=refitted)
+        codes_of_folds = {at[k]: codes for k, codes in self.codes_of_folds.items() if k in at}
+        return replace(self, features=self.features[features], counts_of_folds=counts, codes_of_folds=codes_of_folds)
 
 
 def share_of_effective_rows(weights: np.ndarray) -> float:

@@ -261,7 +261,7 @@ def fitted_by_value(
     wanted = features[(n_values > 0) & (n_values <= limits)].tolist()
     tried = [k for k in wanted if coded.levels[k].kind == "categorical"]  # not pairs, which keep their groups
     if tried:
-        drawn = coded.sampler.drawn_by_class(_ROWS_OF_VALUES)
+        drawn = coded.sampler.draw_by_class(_ROWS_OF_VALUES)
         rows, columns = coded.rows.take(drawn), refitter.raw_columns(tried, coded.rows.in_table(drawn))
         for k, (column,) in zip(tried, columns, strict=True):
             by_value[k] = values_explain_more(coded.levels[k], column, rows, coded.n_classes)

@@ -328,7 +328,7 @@ def select_features(
     factor = fit.factor
     if any(fit.terms[i].weight != 0.0 for i in dropped.tolist()):
         stays = np.isin(np.arange(fit.averaged.size), features[is_kept[:n]])
-        weights, factor = fit.loss.refitted(np.where(stays, fit.averaged, 0.0))
+        weights, factor = fit.loss.refit_weights(np.where(stays, fit.averaged, 0.0))
         terms = [term.weighted(float(weights[term.feature])) for term in terms]
     smaller = replace(fit, terms=terms, surfaces=surfaces, factor=factor, log_bayes=log_bayes[is_kept])
     return replace(smaller, omitted_variances=omitted), is_kept
@@ -377,8 +377,8 @@ def useful_features(fit: JointFit, problem: EvidenceProblem, solution: Solution)
     """
     loss, n_terms, n = fit.loss, len(fit.terms), len(solution.tables)
     rows = loss.rows
-    sample = rows.drawn(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
-    few = np.searchsorted(sample, rows.drawn(min(sample.size, CURVATURE_ROWS)))
+    sample = rows.draw(max(_FEWEST_ROWS, _MOST_CONTRIBUTIONS // (n * rows.n_classes)))
+    few = np.searchsorted(sample, rows.draw(min(sample.size, CURVATURE_ROWS)))
 
     # Contributions to the rows of a sample: counted contributions without the row itself, plus deviations.
     position = {k: at for at, k in enumerate(rows.features.tolist())}

@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, vstack
 from scipy.special import expit, softmax
 
-from bayesieve.counts.row_hashes import drawn_by_content, hash_codes, mixed
+from bayesieve.counts.row_hashes import draw_by_content, hash_codes, mixed
 from bayesieve.engine import map_in_threads
 from bayesieve.evidence.calibration import informative_rows, row_slices
 from bayesieve.evidence.monotone import SIDES
@@ -550,7 +550,7 @@ class EvidenceProblem:
 
         design, rows = self.design, np.arange(self.n_rows)
         if rows.size > _CURVATURE_ROWS:
-            rows = drawn_by_content(self.row_hashes(), _CURVATURE_ROWS)
+            rows = draw_by_content(self.row_hashes(), _CURVATURE_ROWS)
         ends = np.cumsum([chunk.classes.size for chunk in self.chunks])
         of_chunks = np.split(rows, np.searchsorted(rows, ends[:-1]))
         picked = [positions - start for positions, start in zip(of_chunks, np.append(0, ends[:-1]), strict=True)]

@@ -268,7 +268,7 @@ def find_surfaces(
     bins = np.array([axis.code(of_rows) for axis, of_rows in zip(every, cells, strict=True)])
     bases = [axis.basis for axis in every]
     n_functions = int(np.sum([basis.shape for basis in bases], axis=0).max())
-    sample = rows.drawn(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
+    sample = rows.draw(max(1000, int(_MOST_PRODUCTS / (n_functions**2 * problem.design.n_logits))))
     gradient, curvature = problem.slopes(point)
     slopes = gradient[sample], curvature[sample]
     is_numeric = [axis.bins.kind == "numeric" for axis in every]

@@ -459,7 +459,7 @@ class Rows:
         order = np.argsort(self.class_codes, kind="stable")  # a radix sort for small codes
         return order.astype(np.int32) if order.size < 2**31 else order
 
-    def by_class(self) -> list[np.ndarray]:
+    def positions_by_class(self) -> list[np.ndarray]:
         """Return for each class the positions of its rows, without rows of weight 0."""
         codes = np.zeros(0) if self.class_codes is None else self.class_codes
         counted = np.ones(codes.shape, dtype=bool) if self.weights is None else self.weights > 0
@@ -552,19 +552,3 @@ class ClassRuns:
                 there = runs == run
                 rows[here[there]] = run * _RUN + in_run[rank[there] - self._above[run, code]]
         return rows
-
-    def by_class(self, rows: np.ndarray) -> np.ndarray:
-        """Convert rows of the source to positions among the rows sorted by class."""
-        positions = np.empty(len(rows), dtype=np.int64)
-        runs = np.asarray(rows) // _RUN
-        for run in np.unique(runs).tolist():
-            here = np.flatnonzero(runs == run)
-            codes = self.codes[run * _RUN : (run + 1) * _RUN]
-            order = np.argsort(codes, kind="stable")
-            counts = np.bincount(codes, minlength=self.offsets.size - 1)
-            rank = np.empty(codes.size, dtype=np.int64)
-            rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(counts) - counts, counts)
-            in_run = np.asarray(rows)[here] - run * _RUN
-            of_class = codes[in_run]
-            positions[here] = self.offsets[of_class] + self._above[run, of_class] + rank[in_run]
-        return positions
