@@ -181,6 +181,14 @@ def test_long_labels_stay_apart() -> None:
     assert as_target(np.array([b"\xfe", b"\xff"])).n_classes == 2
 
 
+def test_one_long_label_among_many_takes_little_memory() -> None:
+    y = [f"label {i:04}" for i in range(2000)] + ["x" * 10_000]
+    target = as_target(y)
+    assert target.classes.dtype == object  # 80 MB as NumPy text
+    assert target.classes.tolist() == y
+    assert as_target(y[:-1]).classes.dtype.kind == "U"
+
+
 @pytest.mark.parametrize(
     ("n_rows", "n_classes", "message"),
     [

@@ -30,6 +30,7 @@ _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e18  # limits of the sum: products must n
 # Limits beyond which the target is taken for an identifier and refused.
 _IDENTIFIERS, _LEAST_ROWS = 200, 2
 _MANY_CLASSES, _FEW_ROWS, _MOST_GIBIBYTES = 1000, 5, 4
+_MOST_CHARACTERS = 1 << 24  # of all labels as NumPy text, 4 bytes each
 _TOO_LARGE = "The labels in y are whole numbers beyond 64 bits; convert them to text, for example with y.astype(str)."
 _MIXED = "The labels in y mix text with other types; convert them all to text, for example with y.astype(str)."
 
@@ -298,8 +299,8 @@ def _numeric_labels(column: NumberValues) -> tuple[np.ndarray, np.ndarray]:
 def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct labels, (n_classes,), of a column of categories, and the code of each row, (n_rows,).
 
-    With ``as_unicode``, labels of text are an array of NumPy text, otherwise of objects. Raise ValueError for missing
-    labels and for labels of several types.
+    With ``as_unicode``, labels of text are an array of NumPy text unless that takes more than `_MOST_CHARACTERS`,
+    otherwise of objects. Raise ValueError for missing labels and for labels of several types.
     """
     categories = column.categories()
     if (categories.codes < 0).any():
@@ -318,7 +319,9 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
     order = sorted(range(len(values)), key=lambda i: values[i])  # numbers by size, not by their text
     position = np.empty(len(values), dtype=np.int32)
     position[order] = np.arange(len(values))
-    dtype = {str: None if as_unicode else object, bool: bool, int: None}[types.pop()]
+    # Each NumPy text is as wide as the longest one, so that one long label among many may take gibibytes.
+    fits = as_unicode and str in types and len(values) * max(map(len, values)) <= _MOST_CHARACTERS
+    dtype = {str: None if fits else object, bool: bool, int: None}[types.pop()]
     return np.array([values[i] for i in order], dtype=dtype), position[categories.codes]
 
 
