@@ -63,12 +63,13 @@ class _FeaturePart:
     Attributes
     ----------
     model : position of the model
-    share : share of the model among all rows, times the factor `_SHARPER` explains
+    share : share of the model among all rows, multiplied by a number of at least 1 that compensates for shrinkage (see
+        `_SHARPER`)
     smoothing : smoothing of the probabilities that the model counted
     feature : the feature in this model
     source_cell : (n_cells of the merged feature,) cell of this model that contains each merged cell, or the number of
         cells of this model if there is no such cell
-    counts : (n_levels, n_classes) rows of all models that have the feature, by level of this model
+    counts : (n_levels, n_classes) training rows of all models by level and class; levels are equal in all models
     """
 
     model: int
@@ -88,8 +89,8 @@ class _FeaturePart:
 
     @property
     def table(self) -> np.ndarray:
-        """Contributions minus those of unseen values, (n_cells, n_classes) in nats. Counted contributions are
-        recomputed from the counts of all models.
+        """Contributions of the cells minus the contribution of unseen values, shape (n_cells, n_classes) in nats.
+        Counted contributions are recomputed from the counts of all models.
         """
         feature = self.feature
         return feature.contributions - feature.unseen + _recounted(feature, self.counts, self.smoothing)
@@ -164,8 +165,8 @@ def _check_alike(cards: Sequence[Scorecard]) -> None:
 
 
 def _facts(levels: Any) -> dict[str, Any]:
-    """Return the attributes of ``levels`` that must be equal for the levels of two models to match, by name. Counts and
-    texts may differ.
+    """Return the attributes of the levels of a column that must be equal in two models to be merged, as a dict by name.
+    Counts and texts may differ.
     """
     content = levels.to_json()
     return {
@@ -176,8 +177,8 @@ def _facts(levels: Any) -> dict[str, Any]:
 
 
 def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
-    """Return the levels of one column with the counts of several models added up. The ``levels`` differ only in their
-    counts.
+    """Return the levels of one column with the counts of several models added up. ``levels`` holds the levels of each
+    model, which differ only in their counts.
     """
     counts = np.sum([np.asarray(level.counts) for level in levels], axis=0)
     level_score = float(np.mean([level.level_score for level in levels]))
@@ -187,10 +188,10 @@ def _summed(levels: Sequence[FeatureLevels]) -> FeatureLevels:
 
 
 def _refined(cells: Sequence[FeatureLevels], levels: FeatureLevels) -> FeatureLevels:
-    """Return the coarsest division of a feature that contains all cut points and groups of several models.
+    """Return the coarsest cells of a feature that contain all cut points and groups of the cells of several models.
 
-    ``cells`` are the cells of the feature in each model; all divide the same ``levels``, which are returned if no model
-    divides them.
+    ``cells`` are the cells of the feature in each model. All divide the same ``levels``, which are returned if no model
+    divides a level into several cells.
     """
     if all(one.n_levels == levels.n_levels for one in cells):
         return levels
@@ -219,8 +220,15 @@ def _feature_part(
     levels: FeatureLevels,
     cells: FeatureLevels,
 ) -> _FeaturePart:
-    """Return the feature of model ``m`` prepared for merging. ``shares`` (n_models,) are the weights of the models;
-    ``levels`` and ``cells`` are those of the merged feature.
+    """Return a feature of model ``m`` prepared for merging.
+
+    Parameters
+    ----------
+    cards : all scorecards.
+    shares : (n_models,) weights of the models.
+    m : position of the model.
+    feature : the feature in this model.
+    levels, cells : levels, with the counts of all models, and cells of the merged feature.
     """
     n = feature.cells.n_levels
     source_cell = np.arange(n) if cells.n_levels == n else coarser_codes(cells, feature.cells)
@@ -230,9 +238,10 @@ def _feature_part(
 
 
 def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
-    """Group the pairs of columns of all models; pairs match if they differ only in their counts.
+    """Group the features of all models that are pairs of columns. Pairs match if they differ only in their counts.
 
-    Return lists of (position of the model, feature). In each model, pairs follow the ``n`` features of single columns.
+    Return a list for each pair, with the position of the model and the feature for each model that has it. In each
+    model, pairs follow the ``n`` features of single columns.
     """
     groups: dict[str, list[tuple[int, Feature]]] = {}
     for m, card in enumerate(cards):
@@ -246,8 +255,9 @@ def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, 
 def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], names: Collection[str]) -> PairLevels:
     """Return the levels of a pair of columns with the counts of all models added up.
 
-    ``pairs`` are its levels in each model. ``columns`` holds the merged levels by column; they are shared with the pair
-    if equal to its own. ``names`` are the feature names already in use, from which the name of the pair must differ.
+    ``pairs`` are the levels of the pair in each model. ``columns`` holds the merged levels by column; the result refers
+    to these objects if the pair divides its columns alike. ``names`` are the feature names already in use; the name of
+    the pair is changed if it is among them.
     """
     parts = [columns.get(part.name, part) for part in pairs[0].parts]
     parts = [
@@ -262,10 +272,11 @@ def _merged_pair(pairs: Sequence[Any], columns: Mapping[str, FeatureLevels], nam
 def _merged_feature(
     parts: list[_FeaturePart], levels: FeatureLevels, cells: FeatureLevels
 ) -> tuple[Feature, list[_FeaturePart]]:
-    """Return the mean of a feature over models, weighted by rows, together with ``parts``, one entry for each model.
+    """Return a tuple of the merged feature, whose contributions are the mean over models weighted by rows, and
+    ``parts``.
 
-    ``levels`` and ``cells`` are those of the merged feature. The rows of a cell that is divided are split equally among
-    its pieces.
+    ``parts`` holds the feature in each model; ``levels`` and ``cells`` are those of the merged feature. The rows of a
+    cell that is divided are split equally among its pieces.
     """
     table, variances, counts = np.zeros((3, cells.n_levels, parts[0].counts.shape[1]))
     for part in parts:
@@ -298,10 +309,11 @@ def _merged_feature(
 
 
 def with_mean_for_unseen(feature: Feature, additions: np.ndarray, *, shrinks: bool) -> Feature:
-    """Return a feature whose unseen values contribute the mean of its contributions over the training rows.
+    """Return a feature in which the contribution of unseen values is the mean contribution over the training rows.
 
-    The contributions need not be centred. If ``shrinks`` is True (the fit shrinks counts to the mean), levels without
-    rows contribute this mean plus ``additions``, shape (n_cells, n_classes) in nats.
+    The contributions of ``feature`` need not be centred. If ``shrinks`` is True (the fit shrinks counts to the mean),
+    levels without training rows contribute this mean plus ``additions``, shape (n_cells, n_classes) in nats; otherwise
+    ``additions`` are not used.
     """
     table, rows = feature.contributions, feature.counts.sum(axis=1)
     mean = mean_line(table, rows)
@@ -372,11 +384,11 @@ def _logs(levels: FeatureLevels, counts: np.ndarray, smoothing: Smoothing) -> np
 def _provenance(
     cards: Sequence[Scorecard], prior: np.ndarray, shares: np.ndarray, features: Sequence[tuple[Feature, Any]]
 ) -> dict[str, Any]:
-    """Return the provenance of a merged model: that of the first one, with rows, weights, class shares and edits of
-    all.
+    """Return the provenance of a merged model: that of the first model, with the rows, weights, class shares and edits
+    of all models.
 
-    ``prior`` (n_classes,) are the class shares of all rows, ``shares`` (n_models,) the shares of the models, and
-    ``features`` pairs of a merged feature and its parts.
+    ``prior`` (n_classes,) are the class shares of all rows, and ``shares`` (n_models,) the shares of the models.
+    ``features`` holds pairs, whose first entry is a merged feature; the second is not used.
     """
     all_of = [card.provenance for card in cards]
     split = any(feature.cells is not feature.levels for feature, _ in features)
@@ -402,8 +414,8 @@ def updated(
     ----------
     card : scorecard before the update.
     cells : (n_features, n_rows) cell of each feature in the new rows.
-    grids : for the position of each pair, the number (or weight) of new rows in the cells of its grid,
-        shape (*grid.shape, n_classes).
+    grids : for each feature that is a pair, by its position: number (or weight) of new rows by level of the first
+        column, level of the second column and class.
     classes : (n_rows,) positions of the classes of the new rows.
     weights : (n_rows,) row weights, or None.
     """
@@ -454,8 +466,9 @@ def _with_rows(
 ) -> Feature:
     """Return the feature with the counts of new rows added.
 
-    ``rows`` (n_cells, n_classes) are the new rows by cell; for a pair, ``grid`` holds them by combination of the levels
-    of its columns. ``levels_by_id`` collects the updated levels of columns, so that pairs share them.
+    ``rows`` (n_cells, n_classes) are the new rows by cell and class. For a pair, ``grid`` (n_levels of the first
+    column, n_levels of the second, n_classes) holds them by levels of its columns; otherwise it is None.
+    ``levels_by_id`` maps the identity of old levels to updated levels: single columns add theirs, and pairs use them.
     """
     old: Any = feature.levels
     if isinstance(old, PairLevels):
@@ -516,8 +529,8 @@ class _Prior:
         return joint
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """Sum values of the rows, (n_rows, n_logits), over the rows of each cell and over all rows; shape (n_cells + 1,
-        n_logits).
+        """Return sums of ``values`` (n_rows, n_logits) of the new rows over the rows of each cell and, in the last
+        line, over all rows; shape (n_cells + 1, n_logits).
         """
         from bayesieve.evidence._kernels import sum_by_level
 
@@ -530,15 +543,15 @@ class _Prior:
 
     @property
     def _starts(self) -> np.ndarray:
-        """Position of the first number of each feature in a flat array over cells and logits, shape (n_used,)."""
+        """Position of each feature's first entry in the flattened array (n_cells, n_logits), shape (n_used,)."""
         return (np.cumsum(self.sizes) - self.sizes) * self.spread.shape[1]
 
     def deviations(self, point: np.ndarray) -> np.ndarray:
         """Convert the parameters of the optimiser to changes of contributions and intercept, (n_cells + 1, n_logits) in
         nats.
 
-        ``point`` is a flat array of standard normal parameters: n_basis x n_logits of single features, then one for
-        each error factor.
+        ``point`` is a flat array of parameters with standard normal prior: the coefficients of the basis functions,
+        n_basis x n_logits, then one number for each error factor.
         """
         single, shared = np.split(point, [point.size - self.shared.shape[2]])
         table = self.spread * (self.basis @ single.reshape(self.basis.shape[1], -1)) + self.shared @ shared
@@ -598,8 +611,12 @@ def _refit(
 
     Returns
     -------
-    tuple The features with new contributions and errors, the change of the intercept (n_classes,) in nats, and the
-        remaining share of the intercept's error (n_logits,).
+    features : list of Feature
+        Features with new contributions and errors.
+    change : float array, shape (n_classes,)
+        Change of the intercept, in nats.
+    remaining : float array, shape (n_logits,)
+        Standard error of the intercept after the refit, as a share of that before.
     """
     from scipy.optimize import minimize
 
@@ -649,8 +666,8 @@ def _refit(
 
 
 def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
-    """Return the share of a feature's training rows in each cell, (n_cells,). If all new rows, whose cells are
-    ``codes`` (n_rows,), have a cell, return zeros.
+    """Return the share of a feature's training rows in each cell, shape (n_cells,). Return zeros if all new rows have a
+    cell; ``codes`` (n_rows,) are their cells, and unseen values have the code n_cells.
     """
     rows = feature.counts.sum(axis=1)
     inside = not codes.size or int(codes.max()) < rows.size
@@ -658,10 +675,11 @@ def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
 
 
 def _directions(feature: Feature) -> Any:
-    """Return basis functions for the changes of a feature's contributions, a sparse matrix (n_cells, n_basis).
+    """Return basis functions for the changes of a feature's contributions, as a sparse array of shape (n_cells,
+    n_basis).
 
-    Each cell has one of its own; a curve (numeric feature with cells finer than levels) also has cosines, which change
-    neighbouring cells together. The rows of the matrix have length 1.
+    Each cell has a basis function that is 0 elsewhere. A curve (numeric feature with cells finer than levels) also has
+    cosines over its cells, which change neighbouring cells together. The rows of the array have Euclidean norm 1.
     """
     alone = np.ones(len(feature.counts))
     if feature.cells is feature.levels or feature.kind != "numeric":

@@ -218,8 +218,10 @@ class ChangeSearch:
 
     @cached_property
     def joint(self) -> dict[tuple[int, int], np.ndarray]:
-        """Interaction of the two columns of a pair, by their positions: the change of the margins if both move, minus
-        the changes if each moves alone; arrays (n_moves of one, n_moves of the other, n_classes - 1) in nats.
+        """Interactions of columns that form a pair, as a dict by the positions of both columns.
+
+        Each value is an array (n_moves of one, n_moves of the other, n_classes - 1) in nats: the change of the margins
+        if both columns move, minus the changes if each moves alone.
         """
         joints = {}
         for (a, b), grid in self.together.items():
@@ -261,7 +263,8 @@ class ChangeSearch:
         """Yield the sets of k columns that may reach the goal according to the upper bounds, in ascending order of
         cost.
 
-        Each is a tuple of the cost, the smallest number of steps, and the positions of the columns.
+        Each set is a tuple of its cost, the smallest number of steps by which it may reach the goal, and the positions
+        of its columns.
         """
         pieces = []
         for sets in sets_of(np.array(list(self.parts)), k):
@@ -312,8 +315,8 @@ class ChangeSearch:
     def _best_on_grid(self, moves: Mapping[int, np.ndarray], cost: float, limit: int) -> list[ChangeOption]:
         """Return the best option among all combinations of some moves, as a list; empty if none reaches the goal.
 
-        ``moves`` holds, by column, positions in its list of moves; ``cost`` is the cost of these columns; options of
-        more than ``limit`` steps are excluded.
+        ``moves`` maps the position of each column that changes to the positions of its allowed moves, in the column's
+        list of moves. ``cost`` is the cost of these columns. Options of more than ``limit`` steps are excluded.
         """
         columns = tuple(sorted(moves))
         grid = dict(zip(columns, np.ix_(*(moves[c] for c in columns)), strict=True))
@@ -336,15 +339,18 @@ class ChangeSearch:
 
 
 def fixed_columns(card: Scorecard) -> list[str]:
-    """Return the columns for which no change is proposed, because the labels of the model (`SelectiveNB.with_labels`)
-    mark them as fixed; protected attributes, for example.
+    """Return the names of the columns that counterfactuals must not change, such as protected attributes: those that
+    the labels of the model (`SelectiveNB.with_labels`) mark as fixed.
     """
     labels = card.provenance.get("labels", {})
     return [name for name, label in labels.items() if label.get("fixed")]
 
 
 def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
-    """Yield sets of k columns (one to three) as arrays (n_sets, k), in chunks of limited size."""
+    """Yield all sets of ``k`` (1, 2 or 3) of the given columns, in chunks of limited size.
+
+    ``columns`` (n_columns,) are positions; each chunk is an array (n_sets, k) of positions, without repetition.
+    """
     if k == 1:
         yield columns[:, None]
     elif k == 2:
@@ -358,11 +364,11 @@ def sets_of(columns: np.ndarray, k: int) -> Iterator[np.ndarray]:
 def counterfactuals_of(
     card: Scorecard, table: Table, target: Any, probability: float | None, n: int, max_changes: int, **by_column: Any
 ) -> tuple[Any, list[list[str] | None]]:
-    """Return the polars dataframe of changes documented in `SelectiveNB.counterfactuals`, with positions in place of
-    the lists in its column ``values``, and the list at each position (None for an interval).
+    """Return the changes documented in `SelectiveNB.counterfactuals` for the rows of ``table``, as a tuple of two.
 
-    ``table`` holds the rows, and ``by_column`` the options ``fixed``, ``directions`` and ``costs``; all other
-    parameters are those of that method.
+    The first is the polars dataframe documented there, except that its column ``values`` holds positions in the second.
+    The second is a list with the categories of each new level, a list of texts, or None for an interval. ``by_column``
+    are the options ``fixed``, ``directions`` and ``costs``; all other parameters are options of that method, too.
     """
     import polars as pl
 
@@ -413,9 +419,9 @@ _NONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float | None) -> list[list[int]]:
     """Return, for each row, the positions of the classes to which a change may lead.
 
-    ``joint`` (n_rows, n_classes) are the log joint probabilities. Without ``target`` and ``probability``, these are all
-    classes but the predicted one, otherwise the class ``target`` or, if it is None, the positive class. Raise
-    ValueError if ``probability`` is set and there is no such class.
+    ``joint`` (n_rows, n_classes) are the log joint probabilities. If ``target`` and ``probability`` are None, the
+    result lists all classes but the predicted one; otherwise it is the class ``target`` or, if that is None, the
+    positive class. Raise ValueError if ``target`` is None, ``probability`` is set and the model has no positive class.
     """
     every = range(card.classes.size)
     if target is None and probability is None:
@@ -429,7 +435,8 @@ def _goals(card: Scorecard, joint: np.ndarray, target: Any, probability: float |
 def _checked(
     card: Scorecard, probability: Any, n: Any, max_changes: Any, fixed: Any, directions: Any, costs: Any
 ) -> tuple[Parts, SearchGoal]:
-    """Check the options of `SelectiveNB.counterfactuals`. Return the parts of the columns, and the goal of the search.
+    """Check the options of `SelectiveNB.counterfactuals`. Return a tuple of the parts into which the model divides its
+    columns, and the goal of the search.
 
     Raise ValueError, naming the option and the column, if an option is invalid.
     """

@@ -62,11 +62,10 @@ class Edit:
 
 
 def find_level(feature: Feature, which: Any) -> tuple[int | None, np.ndarray]:
-    """Return the position of a level, and the codes of its cells, shape (n,). ``which`` is a label, a value or a
-    position.
+    """Return the position of a level, and the codes of its cells, shape (n_cells_of_level,).
 
-    If only a cell has this label, return None and the code of the cell. Raise ValueError if nothing matches, or several
-    levels do.
+    ``which`` is a label, a value or a position. If it is the label of a cell but of no level, return None and the code
+    of the cell as an array (1,). Raise ValueError if nothing matches, or several levels do.
     """
     levels, name = feature.levels, feature.name
     if which is None and levels.missing_code is not None:
@@ -151,8 +150,8 @@ def joined(level: FeatureLevels, codes: np.ndarray) -> tuple[FeatureLevels, np.n
 
 
 def _with_texts_of(changed: FeatureLevels, level: FeatureLevels) -> FeatureLevels:
-    """Return ``changed`` with the texts that a user gave to levels in ``level``, as far as the content of these levels
-    is unchanged.
+    """Return ``changed`` with the texts that a user gave to levels in ``level``. Texts of levels whose content
+    (interval or group of values) has changed are dropped.
     """
     if not level.renamed:
         return changed
@@ -333,8 +332,8 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
 def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
     """Set contributions by hand. Return the new feature, and the contributions before and after as texts.
 
-    ``values`` maps labels or positions of levels to contributions in nats, as described in `_nats`. Their standard
-    errors become 0.
+    ``values`` maps labels or positions of levels to contributions in nats: a number for the positive class, or a dict
+    by class. Their standard errors become 0.
     """
     if not isinstance(values, Mapping) or not values:
         raise ValueError(f"set needs a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
@@ -343,7 +342,7 @@ def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) ->
     before, after = [], []
 
     def text(label: str, cells: np.ndarray) -> str:
-        """Return a label with the mean contribution of these cells as text."""
+        """Return ``label`` with the mean contribution of the cells at the positions ``cells`` as text."""
         weights = rows[cells] if rows[cells].any() else None
         return f"{label}: {_nats_text(np.average(table[cells], axis=0, weights=weights), card)}"
 
@@ -363,11 +362,12 @@ def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) ->
 
 
 def _nats(value: Any, card: Scorecard, old: np.ndarray, name: str) -> np.ndarray:
-    """Return contributions in nats, shape (n, n_classes), from a value that a user set; they add up to 0 over the
-    classes.
+    """Return the contributions of some cells in nats, shape (n_cells, n_classes), from a value that a user set. They
+    add up to 0 over the classes.
 
-    ``value`` is a number for the positive class or a dict by class. Other classes share the remainder equally, starting
-    from ``old``, the contributions before the edit, of the same shape. ``name`` is the feature that messages name.
+    ``value`` is the contribution to the positive class, or a dict of contributions by class. ``old`` holds the
+    contributions before the edit, shape (n_cells, n_classes); those to classes without a value are shifted equally.
+    ``name`` is the name of the feature for messages.
     """
     labels = card.classes.tolist()
     if not isinstance(value, Mapping):
@@ -405,7 +405,7 @@ def _nats_text(nats: np.ndarray, card: Scorecard) -> str:
 
 
 def without(feature: Feature, total: float) -> tuple[Feature, str, str]:
-    """Drop a feature: give all its cells one contribution, the mean over ``total`` training rows. Return the new
+    """Drop a feature: set the contributions of all its cells to their mean over ``total`` training rows. Return the new
     feature, and its importance before and after as texts.
     """
     _, mean = centred(feature, total)

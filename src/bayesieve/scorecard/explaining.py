@@ -63,8 +63,8 @@ def _by_feature(card: Scorecard, table: Table) -> Explanation:
 def _explained(card: Scorecard, codes: np.ndarray, texts: Sequence[Any]) -> Explanation:
     """Return the explanation by feature of rows that are already coded.
 
-    ``codes`` (n_used, n_rows) are the cells of the features in the model; ``texts`` holds, for each feature, the values
-    of the rows as texts.
+    ``codes`` (n_used, n_rows) are the cells of the features in the model. ``texts`` holds, for each feature, a list of
+    n_rows values as texts.
     """
     used, n_rows = card.used_features, codes.shape[1]
     codes = np.minimum(codes, card.tables.n_lines[:, None] - 1).astype(np.int64)  # unseen values come last

@@ -60,13 +60,13 @@ class Explanation(ShortRepr):
     probabilities: np.ndarray | None = None
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts for the short text of the object."""
+        """Return the facts that ``repr`` shows, by name."""
         facts = {"n_rows": len(self.rows), "features": [*(self.names or self.features)], "classes": self.classes}
         return facts | {f"first_{name}": values[0] for name, values in self._head().items() if len(values)}
 
     def _head(self) -> dict[str, Any]:
-        """Return the first ten rows with the predicted class and the largest contributions to it, as columns of the
-        table by which notebooks show the object.
+        """Return the first ten rows, with the predicted class and the largest contributions to it, as a dict of
+        columns. Notebooks show it as a table.
         """
         first = slice(10)
         probabilities = None if self.probabilities is None else self.probabilities[first]
@@ -225,7 +225,9 @@ class Explanation(ShortRepr):
 
 
 def columns_of_texts(columns: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Return lists of texts, one list per column, as an object array of shape (n_rows, n_columns)."""
+    """Return an object array of texts, shape (n_rows, n_columns). ``columns`` holds a list of n_rows texts for each
+    column.
+    """
     table = np.empty((n_rows, len(columns)), dtype=object)
     for at, column in enumerate(columns):
         table[:, at] = column

@@ -66,7 +66,9 @@ def rounded(counts: Any, min_count: int) -> np.ndarray:
 
 
 def _hidden(levels: FeatureLevels, min_count: int, parts: Sequence[FeatureLevels]) -> FeatureLevels:
-    """Return levels with rounded counts and level score. ``parts`` are the rounded levels of both columns of a pair."""
+    """Return levels with counts rounded to multiples of ``min_count``, and a rounded level score. For a pair, ``parts``
+    are the already rounded levels of its two columns; otherwise they are empty.
+    """
     score = min(round(levels.level_score, 3), 0.999)
     if not isinstance(levels, PairLevels):
         counts = None if levels.counts is None else rounded(levels.counts, min_count)

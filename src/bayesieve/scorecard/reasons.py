@@ -184,8 +184,8 @@ def reference_scores(card: Scorecard, against: str, sign: float = 1.0) -> np.nda
 
 
 def class_scores(table: np.ndarray) -> np.ndarray:
-    """Convert contributions to each class, (n_lines, n_classes) in nats, to contributions to the score of each class
-    (rule 1 of the module).
+    """Convert contributions to each class, shape (n_lines, n_classes) in nats, to contributions to the score of each
+    class (rule 1 of the module), of the same shape.
     """
     n_classes = table.shape[1]
     return np.asarray((n_classes * table - table.sum(axis=1, keepdims=True)) / (n_classes - 1))
@@ -215,11 +215,12 @@ def _best(features: Sequence[Feature], sign: float) -> np.ndarray:
 
 
 def _texts(card: Scorecard, table: Table, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
-    """Return the parts of the texts of reasons for the rows of a table: which levels each column uses, the level of
-    each row, and the text of each level.
+    """Return the codes of the rows of a table, and the texts from which reasons are written, for the columns in
+    ``names``.
 
-    ``names`` are the columns in use. The results are the position of the levels of each column, shape (n_columns,), the
-    codes of the rows by each of these levels, shape (n_levels, n_rows), and the list of texts of each.
+    Columns may share a division into levels. The three results are the position of each column's division, shape
+    (n_columns,); the code of each row by each division, shape (n_divisions, n_rows); and, for each division, the list
+    of the texts of its levels.
     """
     levels_of_columns = distinguishing_levels(card, names)
     levels = list({id(level): level for level in levels_of_columns}.values())
@@ -233,7 +234,8 @@ def reason_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, 
     """Return the levels that distinguish a column's values in reasons, and the text of each, such as "age: over 40";
     the last text is for unseen values.
 
-    ``level`` is a division of the column. Of categories, each value becomes a level of its own.
+    ``level`` is a division of the column. A numeric column keeps its intervals; of categories, each value becomes a
+    level of its own.
     """
     single, texts = part_texts(card, level)
     name = Wording.of(card).named(level)
@@ -242,15 +244,17 @@ def reason_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, 
 
 def part_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, list[str]]:
     """Return the levels that distinguish a column's values in reasons, and the text of each without the name of the
-    column. See `reason_texts`.
+    column, such as "over 40"; the last text is for unseen values.
+
+    ``level`` is a division of the column, as in `reason_texts`.
     """
     words, single = Wording.of(card), level if level.groups is None else level.by_value()
     return single, [*_texts_of(card, level, single, words), UNSEEN[1:-1]]
 
 
 def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> np.ndarray:
-    """Return the codes of the rows by ``levels``, any divisions of columns that the scorecard reads; shape (n_levels,
-    n_rows).
+    """Return the code of each row of ``table`` by each of ``levels``, shape (n_levels, n_rows) with n_levels =
+    len(levels). Each entry of ``levels`` is a division of a column that the scorecard reads.
     """
     if not levels:
         return np.zeros((0, table.n_rows), dtype=np.int64)
@@ -260,8 +264,11 @@ def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> n
 
 
 def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """Return a text for each level of ``single``, which divides the column into single values or as ``level`` does: the
-    text that a user gave to it or its level, otherwise its label in words.
+    """Return a text for each level of ``single``: the text that a user gave to the level or cell that contains it,
+    otherwise its label in words.
+
+    ``single`` is ``level``, or a division of the same column into single values. ``words`` are the readable texts of
+    the scorecard.
     """
     around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
     texts = words.given(level)
@@ -275,7 +282,8 @@ def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, word
 def distinguishing_levels(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:
     """Return, for each column in ``names``, the levels that distinguish its values in texts.
 
-    They are the levels by which the scorecard reads the column or, if it reads a single level, those of a pair.
+    They are the levels of the column as the scorecard reads it. If that is a single level, they are the levels of the
+    column in a pair that divides it.
     """
     levels = dict(zip(card.reader.needed, card.reader.column_levels, strict=True))
     for part in (part for feature in card.used_features for part in feature.cells.by_column):

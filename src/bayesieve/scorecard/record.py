@@ -90,12 +90,12 @@ class Feature(ShortRepr):
     log_bayes: float = math.nan
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts for the short text of the object."""
+        """Return the facts that ``repr`` shows, by name."""
         facts = {"name": self.levels.name, "kind": self.levels.kind, "n_cells": self.cells.n_levels}
         return facts | {name: getattr(self, name) for name in ("weight", "search_weight", "sign", "importance")}
 
     def _head(self) -> dict[str, Any]:
-        """Return the first ten cells, as columns of the table by which notebooks show the object."""
+        """Return the first ten cells as a dict of columns. Notebooks show it as a table."""
         cells = self.cells.labels[:10]
         return {"cell": cells, **{name: [*getattr(self, name)[:10]] for name in ("counts", "contributions")}}
 
@@ -242,12 +242,12 @@ class Scorecard(ShortRepr):
     library: str = "polars"
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts for the short text of the object."""
+        """Return the facts that ``repr`` shows, by name."""
         names = [self.features[k].levels.name for k in self.by_importance[:100].tolist()]
         return {"classes": self.classes, "features": len(self.features), "used": len(self.used), "first": names}
 
     def _head(self) -> dict[str, Any]:
-        """Return the ten most important features, as columns of the table by which notebooks show the object."""
+        """Return the ten most important features as a dict of columns. Notebooks show it as a table."""
         first = [self.features[k] for k in self.by_importance[:10].tolist()]
         names = {"feature": [one.levels.name for one in first], "cells": [one.cells.n_levels for one in first]}
         return names | {name: [getattr(one, name) for one in first] for name in ("weight", "importance")}
@@ -377,13 +377,15 @@ class Scorecard(ShortRepr):
 
         Parameters
         ----------
-        X : dataframe or array Rows with the training columns by name, in any order; columns that the model does not use
-            may be missing. Also accepted: one row as a mapping from columns to values, or a `CodedTable` with the codes
-            of all features.
+        X : dataframe or array
+            Rows with the training columns by name, in any order; columns that the model does not use may be missing.
+            Also accepted: one row as a mapping from columns to values, or a `CodedTable` with the codes of all
+            features.
 
         Raises
         ------
-        ValueError If a column is missing, or if codes of levels are passed but the cells of the model are finer.
+        ValueError
+            If a column is missing, or if codes of levels are passed but the cells of the model are finer.
         """
         if isinstance(X, CodedTable):
             return self._cells_of_codes(X)

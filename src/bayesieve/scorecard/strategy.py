@@ -70,8 +70,10 @@ def strategy_table(
 
 
 def _first_rows(score: np.ndarray, weights: np.ndarray, bands: int | Sequence[float]) -> np.ndarray:
-    """Return the position of the first row of each band, for scores in descending order; equal scores stay in one
-    band.
+    """Return the position of the first row of each band, shape (n_bands,), for rows in descending order of ``score``
+    (n_rows,). Equal scores stay in one band.
+
+    ``weights`` (n_rows,) are row weights; ``bands`` is the option of `strategy_table`.
     """
     if isinstance(bands, (int, np.integer)) and not isinstance(bands, bool) and bands >= 1:
         runs = np.append(0, np.flatnonzero(np.diff(score)) + 1)  # first row of each run of equal scores

@@ -109,7 +109,9 @@ def _is_closed(feature: Feature) -> bool:
 
 
 def _sealed(levels: FeatureLevels) -> WithheldLevels:
-    """Return levels without their categories, so that they can be compared with withheld levels."""
+    """Return the levels as `WithheldLevels`: without categories, but with a hash of them, so that they can be compared
+    with withheld levels.
+    """
     if levels.groups is None:
         return WithheldLevels(levels.name, "categorical", levels.type, sizes=(1,) * levels.n_levels)
     return WithheldLevels.of(levels)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Label(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Readable name, unit, description, reason code and level texts of a column.
+    """Texts for one column: readable name, unit, description, reason code, and texts of its levels by label or value.
 
-    No change is proposed for a column if ``fixed`` is True.
+    If ``fixed`` is True, counterfactuals never propose to change the value of the column.
     """
 
     name: str = ""
@@ -44,13 +44,14 @@ def read_labels(source: Any, columns: Sequence[str]) -> dict[str, dict[str, Any]
     Parameters
     ----------
     source : mapping from columns to readable names, or to mappings with any of ``name``, ``unit``, ``description``,
-        ``code`` (reason code), ``levels`` (texts by label of a level or by value) and ``fixed`` (whether no change of
-        the column is ever proposed); or the path of a YAML file with such a mapping.
+        ``code`` (reason code), ``levels`` (texts by label of a level or by value) and ``fixed`` (whether
+        counterfactuals must not change the column); or the path of a YAML file with such a mapping.
     columns : names of the columns that labels may describe.
 
     Raises
     ------
-    ValueError If the source has another form, or names another column; the message names the place.
+    ValueError
+        If the source has another form, or names another column; the message names the place.
     """
     where = "The labels" if isinstance(source, Mapping) else str(source)
     if isinstance(source, (str, os.PathLike)):
@@ -164,7 +165,9 @@ class Wording:
         return [given or text for given, text in zip(self.given(level), texts, strict=True)]
 
     def _intervals(self, level: FeatureLevels, patterns: Sequence[str]) -> list[str]:
-        """Return the texts of the intervals of a numeric column. ``patterns`` write them with signs or in words."""
+        """Return the texts of the intervals of a numeric column. ``patterns`` are the templates of these texts, with
+        comparison signs or in words.
+        """
         unit = self.labels.get(level.column, {}).get("unit", "")
         cuts, names, unit = np.asarray(level.cut_points), [*dict(level.special)], f" {unit}" if unit else ""
         return [*interval_labels(cuts, level.type, level.missing_code, names, patterns, unit)]
@@ -182,8 +185,10 @@ class Wording:
         of = [[None if value is None else canonical_text(value) for value in group] for group in level.groups or ()]
         return [[text if text is None else texts.get(text, text) for text in group] for group in of]
 
-    def _part(self, part: FeatureLevels) -> Any:
-        """Return the levels of one column of a pair with readable name and categories, as input of `cell_labels`."""
+    def _part(self, part: FeatureLevels) -> SimpleNamespace:
+        """Return the levels of one column of a pair for `cell_labels`, with the readable name of the column and the
+        readable texts of categories in place of those in ``part``.
+        """
         groups = None if part.groups is None else self._groups(part)
         names = ("cut_points", "type", "missing_code", "n_special_levels", "special", "labels")
         return SimpleNamespace(name=self.named(part), groups=groups, **{name: getattr(part, name) for name in names})

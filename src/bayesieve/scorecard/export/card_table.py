@@ -37,8 +37,8 @@ def card_table(points: Points) -> Any:
 
 
 def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the table for one feature as dicts: its levels, special values, missing and unseen values, and
-    totals.
+    """Yield the lines of the table for one feature, as dicts by column: its levels, special values, missing and unseen
+    values, and a last line of totals.
     """
     cells, of_cells = feature.cells, points.points[feature.name].tolist()
     rows, events = _rows_and_events(feature.counts, points)
@@ -70,8 +70,8 @@ def _rows_and_events(counts: np.ndarray, points: Points) -> tuple[np.ndarray, np
 
 
 def _counted(rows: float, events: float, total: float) -> dict[str, Any]:
-    """Return the columns of a line that describe its rows: ``rows``, ``share`` of the ``total``, ``events`` and
-    ``event_rate``; None if undefined.
+    """Return the columns of a line that count its rows, as a dict: ``rows``, their ``share`` of the ``total`` number of
+    rows, ``events``, and ``event_rate``. Shares of 0 rows are None.
     """
     return {
         "rows": float(rows),

@@ -169,8 +169,8 @@ class _Sheets:
     def _keys(self, reader: Reader) -> tuple[str, str, str]:
         """Write the keys and codes of a reader to the sheet "Tables".
 
-        Returns three addresses: the texts (or the cuts of numbers), the texts as shortened by TRIM (or the numeric
-        keys), and the codes + 1 of the keys.
+        Return the addresses of three ranges: the texts (for numbers, the cut points), the texts as shortened by TRIM
+        (for numbers, the numeric keys), and the codes + 1 of the keys.
         """
         codes = self.column([code + 1 for code in reader.keys.values()])
         if reader.is_text:
@@ -291,8 +291,10 @@ class _Sheets:
         return float(self.points.points[term.feature.name][at] if j else self.plan.card.log_odds(term.table[at]))
 
     def reasons(self, line: _Line, codes: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the formulas of the reasons for a row, each with its result for an empty row. ``codes`` are the
-        addresses of the codes + 1 of the features.
+        """Return the formulas of the reasons for a row, as pairs of a formula and its result for an empty row.
+
+        ``line`` is the line of the sheet "Work" that scores the row; ``codes`` are the addresses of the codes + 1 of
+        the features.
         """
         parts = self.plan.reason_parts(self.export.target_class)
         n, keys = len(parts) + 1, []
@@ -366,7 +368,7 @@ class _Sheets:
                 sheet.write_formula(at, column, f"={formula}", self.look_of(name), result)
 
     def look_of(self, result: str) -> Any:
-        """Return the number format of the cells that hold the named result: percent, except for points."""
+        """Return the Excel format of a result by its name: percent, or None for points."""
         return None if result.startswith("Points") else self.percent
 
     def _write_card(self) -> None:

@@ -115,8 +115,8 @@ def _keys_of_groups(level: FeatureLevels) -> dict[Key, int]:
 
 
 def _special(value: Any, type_: str) -> Key:
-    """Return a special value as a key of `Reader`: a number in the unit of the column's type, or the text if it is
-    none.
+    """Return a special value as a key of `Reader`: a number in the unit of the column's type ``type_``, or a text if
+    the value is not a number.
     """
     number = number_of(value, type_)
     return canonical_text(value).strip() if math.isnan(number) else number

@@ -109,16 +109,18 @@ class Points(ShortRepr):
             self._descend(self._lines(given.X))
         self.loss_of_rows = None if given.y is None else self.loss(given.X, given.y)
 
-    def _sums(self, values: np.ndarray, ufunc: np.ufunc = np.add) -> Any:
-        """Reduce values of all cells, shape (..., n_cells of all features), over the cells of each feature; shape (...,
-        n_features). ``ufunc`` is the reduction, by default the sum.
+    def _sums(self, values: np.ndarray, ufunc: np.ufunc = np.add) -> np.ndarray:
+        """Reduce values of cells over the cells of each feature. ``values`` has the shape (..., n_cells of all
+        features), the result (..., n_features). ``ufunc`` is the reduction, by default the sum.
         """
         return ufunc.reduceat(values, self._first, axis=-1) if self._first.size else values
 
     def _round(self, scale: float, most: float) -> float:
-        """Round the log odds multiplied by ``scale`` to points, and return the root mean squared error in nats.
+        """Round the log odds of all cells, in nats, times ``scale`` to points. Set `base` to 0, and return the root
+        mean squared error of the log odds in nats.
 
-        ``most`` is the bound on the points of a cell; if it is finite, ``slope`` and ``offset`` are set, too.
+        ``most`` is the largest absolute number of points of a cell. If it is finite, ``slope`` and ``offset`` are set,
+        too.
         """
         exact, self._most, self.base = scale * self._odds, most, 0
         bounds = -most - self._sums(exact, np.minimum), most - self._sums(exact, np.maximum)
@@ -137,10 +139,11 @@ class Points(ShortRepr):
         return self.rounding_error
 
     def _descend(self, lines: np.ndarray) -> None:
-        """Round each cell up or down as long as that lowers the log loss that the exact model expects in the rows,
-        given by `_lines`.
+        """Round each cell up or down as long as that lowers the log loss expected in some rows.
 
-        True labels are not used, so that the rounding cannot follow noise.
+        ``lines`` (n_features, n_rows) are the cells of the rows, as returned by `_lines`. The expectation is over
+        classes drawn with the probabilities of the exact model: true labels are not used, so that the rounding cannot
+        follow noise.
         """
         chance = expit(self._intercept + self._odds[lines].sum(axis=0))
         score = self.base + self._points[lines].sum(axis=0)
@@ -157,17 +160,17 @@ class Points(ShortRepr):
             if (self._points == before).all():
                 break
 
-    def _lines(self, X: Any) -> Any:
-        """Return the position of the row's cell of each feature in the arrays over the cells of all features, shape
-        (n_features, n_rows).
+    def _lines(self, X: Any) -> np.ndarray:
+        """Return the cell of each feature in the rows of the table ``X``, shape (n_features, n_rows), as positions in
+        the arrays over the cells of all features.
         """
         tables, codes = self.card.tables, self.card.cells(as_table(X)).astype(np.int64)
         return tables.first[:, None] + np.minimum(codes, tables.n_lines[:, None] - 1)
 
     @property
     def points(self) -> dict[str, np.ndarray]:
-        """Points of the cells of each feature in the model, by name of the feature; the last entry is for unseen
-        values.
+        """Points of the cells of each feature in the model, by name of the feature: integer arrays (n_cells + 1,),
+        whose last entry is for unseen values.
         """
         names = [feature.name for feature in self.card.used_features]
         return dict(zip(names, np.split(self._points, self._first[1:]), strict=False))
@@ -182,7 +185,7 @@ class Points(ShortRepr):
         mean = self.offset + self.slope * self.base - self._intercept + means.sum()
         return float(np.sqrt(mean**2 + max(self._share @ errors**2 - means @ means, 0.0)))
 
-    def score(self, X: Any) -> Any:
+    def score(self, X: Any) -> np.ndarray:
         """Return the score of each row in whole points, shape (n_rows,); ``X`` is a table with the training columns."""
         return self.base + self._points[self._lines(X)].sum(axis=0)
 
@@ -204,14 +207,22 @@ class Points(ShortRepr):
         return results_frame(records)
 
     def reasons(self, X: Any, n: int | None = 4, against: Against = "mean") -> Any:
-        """Return the columns that lower the score of each row, like `SelectiveNB.reasons`, but ranked by points.
+        """Return the columns that lower the score of each row most, ranked by points (`SelectiveNB.reasons` ranks by
+        nats).
+
+        Parameters
+        ----------
+        X : dataframe with the training columns
+        n : int or None, default=4
+            Largest number of reasons of a row; None for all.
+        against : {"mean", "best"}, default="mean"
+            Reference row: the average training row, or the best cell of each feature.
 
         Returns
         -------
         polars.DataFrame
             ``row``, ``rank``, ``column``, ``text`` and ``contribution``: points of the column minus those of the
-            reference, which is the average training row or the best cell of each feature. The points of a pair are
-            divided equally between its columns.
+            reference row. The points of a pair are divided equally between its columns.
         """
         features = [*self.card.features]
         for k, share in zip(self.card.used.tolist(), np.split(self._share, self._first[1:]), strict=False):
@@ -295,8 +306,8 @@ class Points(ShortRepr):
         return results_frame(lines, self.card.library, infer_schema_length=None)
 
     def _of_feature(self, feature: Feature, counts: list[str]) -> Iterator[dict[str, Any]]:
-        """Yield the lines of `to_frame` for one feature. ``counts`` are the names of the columns of training rows by
-        class; empty without them.
+        """Yield the lines of `to_frame` for one feature, as dicts by column. ``counts`` are the names of the columns
+        with training rows by class; empty if the table has no such columns.
         """
         words, cells, points = Wording.of(self.card), feature.cells, self.points[feature.name]
         by_hand = self.card.provenance.get("by_hand", ())
@@ -313,7 +324,7 @@ class Points(ShortRepr):
         yield {"feature": feature.name, "cell": UNSEEN, "is_unseen": True, "points": int(points[-1]), **missing}
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts for the short text of the object."""
+        """Return the facts that ``repr`` shows, by name."""
         facts: dict[str, Any] = {"positive": self.card.classes.tolist()[self.card.positive or 0]}
         facts |= {name: getattr(self, name) for name in ("base", "slope", "offset", "rounding_error")}
         for line in [] if self.loss_of_rows is None else self.loss_of_rows.to_dicts():
@@ -329,7 +340,8 @@ def _combined(
     words: Wording,
     by_hand: Collection[str],
 ) -> Iterator[tuple[list[str], dict[str, Any], int, list[float]]]:
-    """Yield the texts, bounds, points and rows by class of each combination of levels of one or two columns.
+    """Yield, for each combination of levels of one or two columns, a tuple: its texts (one per column), its bounds by
+    name, its points, and its training rows by class.
 
     Neighbouring levels with equal points are joined, unless the user set the levels of the column or gave texts to
     them.
@@ -337,10 +349,10 @@ def _combined(
     Parameters
     ----------
     parts : levels of each column.
-    ends : suffix of the names of bounds for each column.
-    grid : (n_levels of each column) points.
-    rows : (n_levels of each column, n_classes) training rows.
-    words : texts of levels.
+    ends : for each column, the suffix of the names of its bounds, such as "_2".
+    grid : points, an integer array with one axis of length n_levels for each column.
+    rows : training rows, an array with the axes of ``grid`` and a last axis of length n_classes.
+    words : source of the texts of levels.
     by_hand : columns whose levels the user set.
     """
     if not parts:
