@@ -77,7 +77,7 @@ class CalibratedWeights:
 
 
 class _TimeUp(Exception):
-    """End of the time limit during the fit of weights."""
+    """Exception that ends the fit of weights when the time limit is over."""
 
 
 def calibrate(
@@ -263,8 +263,8 @@ class LeaveOneOutLoss:
         return np.pad(logits, ((0, 0), (1, 0))) if self.rows.n_classes == 2 else logits
 
     def contributions_of(self, k: int, positions: np.ndarray) -> np.ndarray:
-        """Return log P(level given class), without the row itself, of feature ``k`` for the rows at ``positions`` (n,),
-        shape (n, n_classes), in nats.
+        """Return the contributions, before weighting, of the ``k``-th feature to the rows at ``positions`` (n,), shape
+        (n, n_classes): log P(level | class) in nats, from counts without the row itself.
         """
         first, n_classes = int(self._starts[k]), self.rows.n_classes
         codes, classes = self._codes[k, positions].astype(np.int64), self.rows.classes[positions]
@@ -279,8 +279,8 @@ class LeaveOneOutLoss:
         return result
 
     def on_rows(self, rows: CalibrationRows, features: np.ndarray) -> LeaveOneOutLoss:
-        """Return the loss over other ``rows``, restricted to the features at the ascending positions ``features``
-        (n,).
+        """Return the loss over other ``rows`` and only some of the features; ``features`` (n,) are their positions
+        among the features of this loss, in ascending order.
         """
         counts = [self._counts[k] for k in features.tolist()]
         return LeaveOneOutLoss(rows.of_features(features), counts, self._smoothing)
@@ -292,10 +292,10 @@ class LeaveOneOutLoss:
         return other
 
     def refit_weights(self, averaged: np.ndarray) -> tuple[np.ndarray, float]:
-        """Refit the weights of all features. Return them, shape (n_features,), and their common factor.
+        """Refit the weights of all features; return them, shape (n_features,), and the common factor of their prior.
 
-        ``averaged`` (n_features,) are the weights of the search; the prior mean of the weights is the factor times
-        these.
+        ``averaged`` (n_features,) are the weights of the search; the factor times ``averaged`` is the prior mean of the
+        weights.
         """
         free, weights = self.rows.features, np.zeros_like(averaged)
         _, factor = self.least_by_factor(averaged[free])
@@ -360,15 +360,16 @@ class CalibrationRows:
     ----------
     coded, n_classes : the coded table, and its number of classes.
     refitter : refitter of its levels; None without raw values.
-    features : positions of the features in the table.
+    features : (n_features,) positions of the features in the table.
     positions, classes, weights : (n_rows,) positions of the rows in the table, their classes, and their weights times
         ``effective_share``.
     effective_share : effective number of rows as a share of their number, see `share_of_effective_rows`.
-    offset : (n_rows, n_classes) log joint to which all contributions are added, or None.
+    offset : (n_rows, n_classes) log joint to which all contributions are added, or None if there is none.
     total : weight of all rows of the table.
-    codes_of_folds : for features whose levels are refitted for each fold, (n_rows of the table,) codes, by position
-        among ``features``; the codes of each fold follow those of the fold before.
-    counts_of_folds : (n_levels, n_classes) counts of these features for each fold, from the other folds.
+    codes_of_folds : codes (n_rows of the table,) of the features whose levels are refitted for each fold, by position
+        in ``features``. Each row is coded by the levels of its fold; codes are numbered on from fold to fold.
+    counts_of_folds : for these features, by position in ``features``: for each fold, (n_levels, n_classes) counts of
+        its levels in the rows of the other folds.
     most_few : largest number of rows in `small_sample`.
     is_sample : whether these rows are a sample of the table's rows of positive weight.
     n_jobs : number of threads.
@@ -446,10 +447,9 @@ class CalibrationRows:
 
     @cached_property
     def codes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays of shape (n_features, n_rows): the level of each row, and the combination level * n_classes +
-        class.
+        """Level of each row, and the combination level * n_classes + class, two arrays of shape (n_features, n_rows).
 
-        Levels that are refitted for each fold are included, numbered fold after fold.
+        For features whose levels are refitted for each fold, levels are numbered on from fold to fold.
         """
         codes = self.coded.codes_at(self.features, self.positions)
         highest = max((int(of_table.max()) for of_table in self.codes_of_folds.values()), default=0)
@@ -460,8 +460,10 @@ class CalibrationRows:
         return codes, codes.astype(kind) * kind.type(self.n_classes) + self.classes.astype(kind)
 
     def small_sample(self) -> CalibrationRows:
-        """Draw a sample that is large enough to choose features: 50,000 rows, or fewer for many features; see
-        `RowSamples.draw_by_class`.
+        """Return a sample of these rows that is large enough to choose features: 50,000 rows, or fewer for many
+        features.
+
+        `RowSamples.draw_by_class` documents how rows are drawn.
         """
         drawn = np.searchsorted(self.positions, self.coded.sampler.draw_by_class(self.most_few))
         offset = None if self.offset is None else self.offset[drawn]
@@ -470,8 +472,10 @@ class CalibrationRows:
         return replace(self, **sampled, offset=offset, is_sample=is_sample)
 
     def draw(self, most: int) -> np.ndarray:
-        """Return the positions of a random sample of at most ``most`` of these rows, the same share of each class. Rows
-        are drawn by hashes of their contents.
+        """Return the positions, among these rows, of a random sample of at most ``most`` rows, which has about the same
+        class shares.
+
+        Rows are drawn by hashes of their contents.
         """
         of_classes = np.maximum(1, self.n_of_classes * most // max(1, self.positions.size))
         drawn = self.coded.sampler.draw_by_class(np.minimum(self.n_of_classes, of_classes))
@@ -499,12 +503,12 @@ class CalibrationRows:
 
     @cached_property
     def n_of_classes(self) -> np.ndarray:
-        """Number of these rows in each class, shape (n_classes,)."""
+        """Number of rows of each class, without weights, shape (n_classes,)."""
         return np.bincount(self.classes, minlength=self.n_classes)
 
     @cached_property
     def weights_of_classes(self) -> np.ndarray:
-        """Weight of these rows in each class, shape (n_classes,)."""
+        """Sum of the row weights of each class, shape (n_classes,)."""
         return np.bincount(self.classes, self.weights, self.n_classes)
 
     @cached_property
@@ -519,8 +523,9 @@ class CalibrationRows:
         return class_log_prior(self.weights_of_classes)
 
     def codes_by(self, cells: Mapping[int, FeatureLevels | None]) -> dict[int, np.ndarray]:
-        """Return the cell number of each row, (n_rows,), for each feature position in ``cells``: by the given cells, or
-        by the feature's levels if they are None.
+        """Return the cell of each row, (n_rows,), for each feature in ``cells``, by its position in the table.
+
+        ``cells`` maps these positions to the cells of the feature; if they are None, its levels are used.
         """
         whole = sorted(k for k, of_feature in cells.items() if of_feature is None)
         fine = {k: of_feature for k, of_feature in sorted(cells.items()) if of_feature is not None}
@@ -540,7 +545,9 @@ class CalibrationRows:
         return self.refitter.raw_columns(features, self.coded.rows.in_table(self.positions))
 
     def of_features(self, features: np.ndarray) -> CalibrationRows:
-        """Return the rows restricted to some of their features, given by ascending positions (n,) among them."""
+        """Return a copy with only some of the features; ``features`` (n,) are their positions among the features of
+        this object, in ascending order.
+        """
         at = {k: i for i, k in enumerate(features.tolist())}
         counts = {at[k]: tables for k, tables in self.counts_of_folds.items() if k in at}
         codes_of_folds = {at[k]: codes for k, codes in self.codes_of_folds.items() if k in at}
@@ -548,7 +555,7 @@ class CalibrationRows:
 
 
 def share_of_effective_rows(weights: np.ndarray) -> float:
-    """Return the effective number of rows (Kish 1965) divided by their weight or their number, whichever is larger.
+    """Return the effective number of rows (Kish 1965) divided by the larger of their number and their total weight.
 
     ``weights`` (n_rows,) are row weights. The share is 1 for equal weights. It is also 1 for whole weights, which stand
     for repeated rows.
@@ -571,7 +578,7 @@ def row_slices(n_rows: int, n_values: int) -> list[slice]:
 
 
 def informative_rows(class_counts: np.ndarray) -> float:
-    """Return the number of rows that would be as informative if all classes had equal size.
+    """Return how many rows of a table with classes of equal size would be as informative as the rows of this table.
 
     A weight of 2 counts as two rows. If a class is rare, only few rows are informative.
 
@@ -585,13 +592,13 @@ def informative_rows(class_counts: np.ndarray) -> float:
 
 
 def numbers_of_grouped_values(coded: CodedTable, features: np.ndarray) -> np.ndarray:
-    """Return the number of categories of each feature whose levels are groups of categories, otherwise 0; shape
-    (n_features,).
+    """Return the number of categories of each feature, shape (n_features,); 0 if its levels are not groups of
+    categories.
 
     Parameters
     ----------
     coded : table with levels.
-    features : positions of the features.
+    features : (n_features,) positions of the features in the table.
     """
     assert coded.levels is not None
     numbers = np.zeros(features.size, dtype=np.int64)
@@ -653,9 +660,10 @@ def _folds(coded: CodedTable, features: np.ndarray, refitter: LevelRefitter) -> 
     """Distribute the distinct rows of each class over the folds in turn; return the fold of every row, (n_rows,), -1
     for rows without weight.
 
-    Rows are ordered by their values in the columns of ``features``, then in all columns. Constant columns, units,
-    names, and the orders of columns, classes and rows therefore make no difference, nor do weights in place of repeated
-    rows. Return None if distinct rows are so few that a fold would hold all rows of a value.
+    Rows are ordered by their values in the columns of ``features`` (positions in the table), then in all columns.
+    Constant columns, units, names, and the orders of columns, classes and rows therefore make no difference, nor do
+    weights in place of repeated rows. Return None if there are so few distinct rows that one fold would hold all rows
+    of a value.
     """
     fold = np.full(coded.n_rows, -1)
     counted = np.arange(coded.n_rows) if coded.weights is None else np.flatnonzero(coded.weights)
@@ -683,7 +691,8 @@ def most_last_rows(n_columns: int, n_classes: int) -> int:
 
 
 def rows_to_keep(n_columns: int, n_classes: int) -> int:
-    """Return the number of rows of a table with ``n_columns`` columns to keep in memory for the fit after the
-    search.
+    """Return how many rows of a table to keep in memory for the fit that follows the search.
+
+    ``n_columns`` and ``n_classes`` are the numbers of columns and classes of the table.
     """
     return max(_MOST_ROWS, most_last_rows(n_columns, n_classes))

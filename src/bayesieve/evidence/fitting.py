@@ -74,18 +74,19 @@ class FeatureEvidence:
     log_bayes: float = np.nan
 
     def monotone(self, sign: int) -> FeatureEvidence:
-        """Return the nearest contributions that are monotone over ascending numbers: never falling for ``sign`` 1,
-        never rising for -1.
+        """Return a copy with the nearest contributions that are monotone over ascending numbers.
+
+        The contribution to the second class minus that to the first never falls for ``sign`` 1, and never rises for -1.
         """
         table = monotone(self.table, rising_cells(self.cells, sign), self.counts.sum(axis=1))
         return replace(self, table=table)
 
     def with_neutral_cells(self, levels: FeatureLevels, is_empty: np.ndarray) -> FeatureEvidence:
-        """Return the contributions with the cells of empty levels filled in: on a curve by interpolation between their
-        neighbours, elsewhere by the mean contribution of the feature.
+        """Return a copy with neutral contributions in the cells of levels without training rows.
 
-        ``levels`` are the levels that the cells divide; ``is_empty`` (n_levels,) marks the levels without training
-        rows.
+        If the contributions of a numeric feature form a curve, they are interpolated between neighbouring cells;
+        otherwise they are the mean contribution of the feature. ``levels`` are the levels that the cells divide;
+        ``is_empty`` (n_levels,) is the mask of the levels without training rows.
         """
         empty = is_empty[coarser_codes(self.cells, levels)]
         first = start_of_curve(levels, self.cells)
@@ -237,7 +238,8 @@ def _calibrated_weights(
 def fitted_by_value(
     coded: CodedTable, refitter: LevelRefitter | None, averaged: np.ndarray, options: FitOptions
 ) -> np.ndarray:
-    """Return a mask (n_features,) of the categorical features whose contributions are fitted value by value, from 0.
+    """Return a mask (n_features,) of the categorical features whose contributions are fitted value by value, starting
+    from contributions of 0.
 
     A feature is fitted by value if its values have enough rows and explain the classes better than groups, whose choice
     has a cost. Groups are learnt from the classes of the same rows. If the values of a group differ, contributions that
@@ -297,8 +299,9 @@ def values_explain_more(level: FeatureLevels, column: Column, rows: Rows, n_clas
 
 
 def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
-    """Warn that the time limit or Ctrl-C ended a fit early. ``fit`` names the fit, ``consequence`` what it means for
-    the model.
+    """Warn that the time limit or Ctrl-C ended a fit early.
+
+    ``fit`` is the name of the fit, ``clock`` its time limit, and ``consequence`` states what this means for the model.
     """
     reason = "ran out of time (max_seconds)" if clock.is_up and not clock.interrupted else "was interrupted"
     warn_caller(f"{fit} {reason}: {consequence}.")
@@ -307,14 +310,14 @@ def _warn_of_end(fit: str, clock: Clock, consequence: str) -> None:
 def _fitted_contributions(
     fit: JointFit, solution: Solution, levels: TableLevels, counts: Sequence[np.ndarray]
 ) -> dict[int, FeatureEvidence]:
-    """Return the contributions of the fitted features that have an effect, by position; surfaces come after all
-    ``levels``.
+    """Return the contributions of the fitted features that have an effect, by their positions in the model: those of
+    the table first, then surfaces.
 
     Parameters
     ----------
     fit, solution : terms (features of the table) and surfaces (joint contributions of two columns), and their fit.
     levels : levels of all features of the table.
-    counts : for each feature, (n_levels, n_classes) number (or weight) of rows.
+    counts : for each feature of the table, (n_levels, n_classes) number (or weight) of rows.
     """
     assert solution.errors is not None
     tables, n_terms = solution.tables, len(fit.terms)
@@ -373,12 +376,13 @@ def _all_contributions(
 
     Parameters
     ----------
-    fitted : fitted contributions, by feature position.
+    fitted : fitted contributions, by position of the feature.
     levels : levels of all features.
     counts, logs : for each feature, (n_levels, n_classes) number (or weight) of rows, and log P(level | class).
     weights : (n_features,) weights of the features.
-    signs : for positions of monotone features, 1 (never falling) or -1 (never rising).
-    fills_empty : whether levels without rows are neutral, as with shrinkage.
+    signs : for positions of monotone features, 1 (never falling) or -1 (never rising) with ascending numbers, for the
+        second class against the first.
+    fills_empty : whether levels without rows get neutral contributions.
     """
     features = []
     for k, level in enumerate(levels):

@@ -94,8 +94,9 @@ class JointFit:
         return weights
 
     def problem(self, n_jobs: int | None) -> EvidenceProblem:
-        """Return the problem of fitting deviations from the counted contributions (weight times log P(level given
-        class)), where the counts for each row exclude the row itself. ``n_jobs`` is the number of threads.
+        """Return the problem of fitting deviations from the counted contributions (weight times log P(level | class)).
+
+        The counts for each row exclude the row itself. ``n_jobs`` is the number of threads.
         """
         rows = self.loss.rows
         offset = self.loss.contributions(self.weights[rows.features]) + self.loss.prior
@@ -169,7 +170,7 @@ def fit_to_sample(
     Parameters
     ----------
     fit, levels, final_rows, options, clock : as in `fit_jointly`.
-    followed : whether only contributions are used, as the start of another fit or to predict other rows. Errors are
+    followed : whether the caller uses only the contributions, to start another fit or to predict other rows. Errors are
         then not computed, and the fit need not converge fully.
     """
     # Rough fit: estimate which terms have an effect, and the residuals in which surfaces are searched.
@@ -244,8 +245,9 @@ def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: Fit
     is_class = rows.classes[:, None] == np.arange(rows.n_classes)
 
     def negative_log_likelihood(point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the log loss of the held-out rows and its gradient, for a point that holds the factor and the
-        intercept.
+        """Return the log loss of the held-out rows in nats, and its gradient.
+
+        ``point`` (1 + n_classes,) holds the factor on the contributions, then the intercept.
         """
         logs = log_softmax(loss.prior + point[0] * contributions + point[1:], axis=1)
         residuals = weights[:, None] * (np.exp(logs) - is_class)
@@ -261,7 +263,10 @@ def held_out_factor(fit: JointFit, levels: Sequence[FeatureLevels], options: Fit
 
 
 def shrink(fit: JointFit, solution: Solution, factor: float, n_jobs: int | None) -> tuple[JointFit, Solution]:
-    """Multiply all contributions by ``factor``, adjust the intercept, and return the changed fit and solution."""
+    """Multiply all contributions by ``factor``, refit the intercept, and return the changed fit and solution.
+
+    ``n_jobs`` is the number of threads.
+    """
     rows, loss, errors = fit.loss.rows, fit.loss, solution.errors
     offset = factor * fit.contributions(solution, n_jobs) + loss.prior - rows.log_prior
     intercept = factor * solution.intercept + intercept_for(offset, rows.classes, rows.weights)

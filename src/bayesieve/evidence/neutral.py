@@ -22,8 +22,9 @@ def mean_line(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def start_of_curve(levels: FeatureLevels, cells: FeatureLevels) -> int:
-    """Return the first cell on the curve of a numeric feature whose levels are divided into ``cells``; the number of
-    cells if there is no curve.
+    """Return the first cell on the curve of a numeric feature: the number of cells of missing and special values.
+
+    ``cells`` are the cells that divide the ``levels`` of the feature. If they do not form a curve, return their number.
     """
     return cells.n_special_levels if cells is not levels and cells.kind == "numeric" else cells.n_levels
 

@@ -43,11 +43,12 @@ def offset_of_gaps(coded: CodedTable, features: Sequence[int], rows: np.ndarray)
 
 
 def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the intercept, shape (n_classes,) in nats, at which mean probabilities equal the observed class shares.
+    """Return an intercept, (n_classes,) in nats: with log joint = log class shares + ``offset`` + intercept, the mean
+    probabilities of the rows equal their class shares.
 
     Parameters
     ----------
-    offset : (n_rows, n_classes) log joint of the rows without the intercept, apart from the log class shares.
+    offset : (n_rows, n_classes) log joint of each row without log class shares and intercept.
     classes : (n_rows,) positions of the true classes.
     weights : (n_rows,) row weights.
     """
@@ -58,7 +59,9 @@ def intercept_for(offset: np.ndarray, classes: np.ndarray, weights: np.ndarray) 
     rows = np.bincount(codes, weights, present.size)
 
     def log_loss(intercept: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the mean log loss of the rows and its gradient, for an intercept (n_present_classes,)."""
+        """Return the mean log loss of the rows in nats, and its gradient by the intercept of the classes that have
+        rows.
+        """
         logs = log_softmax(joint + intercept, axis=1)
         return float(-(weights @ logs[np.arange(codes.size), codes])), weights @ np.exp(logs) - rows
 

@@ -96,8 +96,8 @@ class CurvatureSample(NamedTuple):
 
 
 class LossAtPoint(NamedTuple):
-    """Log loss of the rows in nats at the parameters ``point`` (n_parameters, n_logits), and its gradient of the same
-    shape.
+    """Log loss of the rows in nats at the parameters ``point`` (n_parameters, n_logits), and its gradient
+    (n_parameters, n_logits).
     """
 
     point: np.ndarray
@@ -543,8 +543,8 @@ class EvidenceProblem:
         return np.concatenate(hashes)
 
     def draw_sample(self) -> CurvatureSample:
-        """Draw a sample of rows by hashes of their contents, for computing curvatures, and return it with its design
-        matrix.
+        """Return a sample of the rows, drawn by hashes of their contents, with its design matrix, for computing
+        curvatures.
         """
         from bayesieve.evidence._kernels import fill_design
 

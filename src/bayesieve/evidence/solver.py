@@ -245,7 +245,7 @@ class VarianceSearch:
             group; 0 for none.
         clock : time limit; when it is over, the current round is the last.
         factor : factor on all variances before the first round.
-        curvature : curvature of the loss at the current coefficients, if known.
+        curvature : curvature of the loss at the current coefficients; None if it is not known yet.
         """
         self.variances, self.expected_variance = self.variances * factor, expected_variance
         for number in range(n_rounds):
@@ -421,8 +421,9 @@ class VarianceSearch:
             self.improve(_ROUNDS_NEARBY, expected_variance, clock)
 
     def posterior_errors(self, *, settle: bool) -> PosteriorErrors:
-        """Return the posterior errors of the deviations (corrections of counted contributions) of all features. With
-        ``settle``, first converge to the optimum.
+        """Return the posterior errors of the deviations (corrections of counted contributions) of all features.
+
+        If ``settle``, the parameters first converge to the optimum.
         """
         if settle:  # rounds end before the optimum, at a point that depends on the order of sums
             self.variances = np.exp(np.round(np.log(self.variances), _DIGITS_OF_VARIANCES))
@@ -442,8 +443,8 @@ class VarianceSearch:
 
 
 def choose_expected_variance(search: VarianceSearch, clock: Clock) -> VarianceSearch:
-    """Return the search with the expected variance that predicts held-out rows best: the initial one, a quarter, or 4
-    times or more.
+    """Return the search with the expected variance that predicts held-out rows best: the initial one, a quarter of it,
+    or four or more times as much.
 
     Values below a quarter are not tried, because cuts, groups and the choice of features already depend on the held-out
     rows (benchmarks/decisions/samples.md). ``search`` has converged with the initial variance; when ``clock`` is up,

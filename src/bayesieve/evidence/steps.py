@@ -160,8 +160,11 @@ class _IntervalSums:
         )
 
     def gains(self, logs: np.ndarray) -> np.ndarray:
-        """Return what rectangles gain over the column alone, shape (...,) in nats, from log Bayes factors ``logs`` (2,
-        ..., n_variances) as `log_bayes` returns them.
+        """Return the gain of rectangles over contributions of the column alone, in nats: the difference of log Bayes
+        factors.
+
+        ``logs`` (2, ..., n_variances) are the results of `log_bayes`. Factors are averaged over the prior variances;
+        those of the column alone count as at least 1. The result has shape (...,).
         """
         rectangles, alone = averaged_log_bayes(logs)
         return np.asarray(rectangles - np.maximum(alone, 0.0))
@@ -169,9 +172,10 @@ class _IntervalSums:
 
 def _cut(gradient: np.ndarray, curvature: np.ndarray, n_special: int) -> tuple[np.ndarray, float]:
     """Cut one column greedily where the gain is largest. Return the ascending bounds of its intervals among the cells,
-    and their cost in nats.
+    (n_intervals + 1,), and their cost in nats.
 
-    The gain of a cut is what rectangles gain by it minus what the column alone gains by it.
+    The gain of a cut is the log Bayes factor that it adds with contributions by rectangle, minus that which it adds
+    with contributions of the column alone.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class SurfaceAxis:
 
     @property
     def is_cut(self) -> bool:
-        """Whether bins are intervals, which steps may merge; otherwise each bin is a step of its own."""
+        """Whether bins are intervals, whose bounds may become steps; if not, each bin is a step of its own."""
         return self.cells is not None and self.cells.cut_points is not None
 
     @property
@@ -106,7 +106,9 @@ class SurfaceAxis:
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """Pair of features whose joint contributions are fitted over the grid of their bins."""
+    """Pair of features whose joint contributions are fitted over the grid of their bins; ``first`` and ``second`` are
+    its axes.
+    """
 
     first: SurfaceAxis
     second: SurfaceAxis
@@ -171,10 +173,11 @@ class Surface:
         return cells.astype(np.min_scalar_type(n_first * n_second))
 
     def levels(self, cells: np.ndarray, taken: Collection[str]) -> tuple[PairLevels, np.ndarray]:
-        """Return a pair of columns with one level for each grid cell that has rows, and the positions of these cells.
+        """Return the surface as a pair of columns with one level for each grid cell that has rows, and the positions of
+        these cells in the grid, (n_levels,).
 
-        A grid cell without rows joins the level of the most similar cell, unless it belongs to a bin without rows that
-        does not lie on a curve.
+        A grid cell without rows joins the level of the cell with the most similar basis functions. It has no level if
+        no value can fall into its row or column of the grid.
 
         Parameters
         ----------

@@ -325,10 +325,10 @@ def finest_cells(level: FeatureLevels, column: Column) -> FeatureLevels:
 
 
 def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the finite numbers of a column, without special values, as three arrays.
+    """Return three arrays for the finite numbers of a column that are not special values.
 
-    They are the distinct numbers in ascending order; the position of each such row's number among them; and a mask
-    (n_rows,) of the rows that have such a number. ``level`` says how the column is read, and which values are special.
+    They are the distinct numbers in ascending order; for each row that has such a number, its position among them; and
+    a mask (n_rows,) of these rows. ``level`` says how the column is read, and which values are special.
     """
     if level.special:
         column = column.read_as(column.name, SpecialValues(level.special))
@@ -338,8 +338,10 @@ def _known_numbers(level: FeatureLevels, column: Column) -> tuple[np.ndarray, np
 
 
 def _cut_between(level: FeatureLevels, values: np.ndarray, last: np.ndarray) -> FeatureLevels:
-    """Return a copy of ``level`` with an additional cut after each of the ascending ``values`` at the positions
-    ``last``, in the middle of the gap to the next value.
+    """Return a copy of ``level`` with additional cuts between neighbouring numbers.
+
+    ``values`` are ascending numbers, ``last`` positions among them. Each cut lies in the middle between values[last]
+    and the next value.
     """
     low, high = values[last], values[last + 1]
     middle = low / 2 + high / 2  # halved first, because their difference may overflow
