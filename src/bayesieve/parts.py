@@ -67,7 +67,9 @@ _SECTION = re.compile(r"\n\n(?=[A-Z]\w+\n-{3,}\n)")
 
 @cache
 def arguments(kind: type) -> dict[str, Any]:
-    """Return the parameters of the constructor of the class ``kind`` with their defaults, by name."""
+    """Return the default of each constructor parameter of the class ``kind``, by name (`inspect.Parameter.empty` if
+    there is none).
+    """
     return {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
 
 
@@ -77,7 +79,9 @@ def options_of(instance: Any) -> dict[str, Any]:
 
 
 class OptionText(str):
-    """Text that stands for an object in the options of a loaded model. ``fit`` raises until the object is set again."""
+    """Text that stands for an object, such as an encoder, in the options of a model that was loaded from a file,
+    because files hold plain values only. ``fit`` raises ValueError until the object is set again.
+    """
 
     def __repr__(self) -> str:
         return str(self)
@@ -101,10 +105,10 @@ class Score:
     ----------
     name : name in traces and saved models.
     title : name in words, for the middle of a sentence.
-    unit : such as "nats", empty for none.
-    lower_is_better : direction of the score.
-    of : "feature" if a step of a search has the score of the feature it adds, "round" if features may be added again,
-        "subset" if no model is evaluated, otherwise "model".
+    unit : such as "nats"; empty if there is none.
+    lower_is_better : whether lower scores are better.
+    of : object that a score in the trace of a search describes: "feature" for the feature that a step adds, "round" for
+        a round of boosting, "subset" for a subset scored without a model, "model" for the model of a subset.
     """
 
     name: str
@@ -143,7 +147,9 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     @cached_property
     def _installed(self) -> dict[str, Part]:
-        """Classes that other packages register as entry points, by name."""
+        """Classes that other packages register as entry points, by name; those that cannot be used are skipped with a
+        warning.
+        """
         parts: dict[str, Part] = {}
         for point in entry_points(group=self._group):
             try:
@@ -160,8 +166,8 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return parts
 
     def _load(self, point: EntryPoint, taken: Mapping[str, Part]) -> Part:
-        """Return the class of an entry point; raise an error if its name is among those in ``taken``, or it is not a
-        subclass of the base class.
+        """Import and return the class of an entry point. Raise ValueError if its name is among those in ``taken`` or
+        differs from that of the class, and TypeError if it is not a subclass of the base class.
         """
         if point.name in taken:
             raise ValueError("this name is taken")
@@ -200,13 +206,15 @@ def with_shared_docs(documented: Documented) -> Documented:
 
 
 def _entries(section: str) -> dict[str, str]:
-    """Return the description of each parameter in a section of a docstring, by name; several names may share one."""
+    """Split a section of a docstring, such as its parameters, into a mapping from parameter to description. Parameters
+    described together have the same text.
+    """
     entries = re.split(r"\n(?=\S)", section.strip())
     return {name: entry for entry in entries for name in entry.partition(" : ")[0].split(", ")}
 
 
 def _text(default: Any) -> str:
-    """Return the default of a parameter as text for a docstring."""
+    """Return the default value of a parameter as text for a docstring, with quotation marks around text."""
     return f'"{default}"' if isinstance(default, str) else repr(default)
 
 
@@ -214,7 +222,9 @@ _PARAGRAPHS = _entries(_SHARED)
 
 
 def is_choice(value: object, names: Container[str]) -> bool:
-    """Return whether ``value`` is one of the names; False for values of other types, even if they cannot be hashed."""
+    """Return whether ``value`` is one of ``names``; False for values that are not text, even if they
+    cannot be hashed.
+    """
     return isinstance(value, str) and value in names
 
 
@@ -236,7 +246,7 @@ class Allowed:
     ----------
     must : the rule in words, to follow "must" in an error message
     values : accepted names, None, True or False
-    number : `Real`, `Integral`, or None if no number is accepted
+    number : `numbers.Real` or `numbers.Integral`, the class of accepted numbers; None if no number is accepted
     low, high : inclusive bounds of numbers
     types : accepted types of other objects; True and False do not count as numbers
     """
@@ -250,7 +260,7 @@ class Allowed:
 
     @classmethod
     def count(cls, *values: str | None, low: int = 1) -> Allowed:
-        """Return the rule that accepts whole numbers from ``low`` on, and the given values."""
+        """Return the rule that accepts whole numbers from ``low`` on, and the names or None in ``values``."""
         names = "".join(f"{value!r} or " for value in values if value is not None)
         or_none = " or None" if None in values else ""
         return cls(f"be {names}a whole number of at least {low}{or_none}", values, Integral, low)

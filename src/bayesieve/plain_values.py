@@ -29,7 +29,10 @@ class Damaged(ValueError):
 
 
 def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return nested lists of numbers as a float array of this shape; ``what`` names them in errors."""
+    """Convert nested lists of numbers to a float array of the given shape.
+
+    Raise `Damaged` if they have another shape or other entries; ``what`` names them in the message.
+    """
     try:
         array = np.asarray(values)
     except (ValueError, OverflowError):  # lines of different lengths
@@ -42,8 +45,10 @@ def table(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 
 def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.inf, high: float = math.inf) -> Any:
-    """Return nested lists ``values`` as an array of this shape. Raise `Damaged`, naming ``what``, unless they are
-    numbers from ``low`` to ``high``.
+    """Convert nested lists of numbers from ``low`` to ``high`` (inclusive) to a float array of the given shape.
+
+    Raise `Damaged` if they have another shape, other entries or entries out of range; ``what`` names them in the
+    message.
     """
     array = table(values, shape, what)
     if not np.all((array >= low) & (array <= high)):
@@ -52,9 +57,9 @@ def numbers(values: Any, shape: tuple[int, ...], what: str, low: float = -math.i
 
 
 def converted(data: Any, kind: type[Result], what: str) -> Result:
-    """Return plain values from a file as an instance of ``kind``, a msgspec type.
+    """Convert plain values from a file to an instance of ``kind``, a msgspec type.
 
-    Raise `Damaged`, naming ``what``, if types or ranges are violated.
+    Raise `Damaged` if types or ranges are violated; ``what`` names the values in the message.
     """
     try:
         return msgspec.convert(data, kind)
@@ -66,23 +71,26 @@ def converted(data: Any, kind: type[Result], what: str) -> Result:
 
 
 def number(value: Any) -> float:
-    """Return the float that `number_to_json` wrote as text, a number or None; it may be infinite or NaN."""
+    """Return the float that `number_to_json` saved as ``value``: a number, the text of an infinity, or None for NaN."""
     return _NOT_FINITE.get(value, value)
 
 
 def number_to_json(value: float) -> Any:
-    """Return a number in a form that JSON supports: infinity as text, NaN as null."""
+    """Return a float in a form that JSON supports: infinity as the text "inf" or "-inf", NaN as None."""
     return value if math.isfinite(value) else None if math.isnan(value) else str(value)
 
 
 def _half_sentence(error: ValueError) -> str:
-    """Return the message of a failed check without the value and the full stop, for the caller to complete."""
+    """Return the first line of an error message, without its full stop and without ", got" and the invalid value.
+
+    It is the message of `Damaged`, which the caller completes to a sentence with the file name.
+    """
     text = str(error).splitlines()[0] if str(error) else ""
     return text.split(", got ")[0].rstrip(".")[:200]
 
 
 def read_by(function: Callable[..., Result], *values: Any) -> Result:
-    """Call a function on values from a file, and turn a ValueError into `Damaged` with the same message."""
+    """Return ``function(*values)`` for values from a file, and turn a ValueError into `Damaged` with its message."""
     try:
         return function(*values)
     except ValueError as error:
@@ -90,7 +98,9 @@ def read_by(function: Callable[..., Result], *values: Any) -> Result:
 
 
 def _types(values: Any, depth: int) -> set[type]:
-    """Return the types of all entries of nested lists, down to a depth."""
+    """Return the set of types of the entries of nested lists, ``depth`` levels of lists deep; 0 means a
+    single value.
+    """
     if depth == 0:
         return {type(values)}
     entries: Iterable[Any] = values

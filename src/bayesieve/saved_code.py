@@ -57,10 +57,12 @@ class _Index(caching.IndexDataCacheFile):
 
 
 class SavedCode(caching.FunctionCache):
-    """Compiled code of a kernel on disk, keyed by the contents of all files of kernels, whose code it may include.
+    """Compiled code of a kernel on disk, keyed by the contents of all files of kernels, because kernels include code of
+    others.
 
-    It is searched for below NUMBA_CACHE_DIR, in the folder that wheels fill, and beside the sources (in container
-    images). Code for a compatible processor is accepted as well, such as any of this kind (NUMBA_CPU_NAME=generic).
+    Code is searched for below NUMBA_CACHE_DIR, in the folder that wheels fill, and beside the sources (in container
+    images). Code for another processor that this machine can run is accepted as well, such as that for "generic" (see
+    NUMBA_CPU_NAME).
     """
 
     _impl_class = _Code
@@ -85,8 +87,8 @@ class SavedCode(caching.FunctionCache):
         return None if isinstance(self._impl.locator, _Shipped) else str(self._cache_path)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return compiled code for a signature from the first folder that has it, also for a compatible processor;
-        otherwise None.
+        """Return the compiled code for the argument types ``sig`` and Numba's compiler context, from the first folder
+        that has it, if necessary for a compatible processor; None if no folder has it.
         """
         own = self._index_key(sig, target_context.codegen())
         for key in (own, *((own[0], (own[1][0], name, ""), *own[2:]) for name in compiling.processors()[1:])):
@@ -97,7 +99,9 @@ class SavedCode(caching.FunctionCache):
         return None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
-        """Save compiled code for a signature; warn once if the folder cannot be written."""
+        """Save ``data``, the compiled code for the argument types ``sig``; warn once if the folder cannot
+        be written.
+        """
         try:
             super()._save_overload(sig, data)
         except OSError:
@@ -105,7 +109,7 @@ class SavedCode(caching.FunctionCache):
 
 
 def _stamp(file: str) -> tuple[Any, ...]:
-    """Return the hashes of a source file and of all files of kernels, by which saved code is valid."""
+    """Return the hashes of a source file and of all files of kernels. Code saved with other hashes is out of date."""
     return _hash(file), compiling.kernel_sources()
 
 

@@ -25,7 +25,7 @@ _FEW = 4  # numbers that are shown as they are
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
-    """Return a number with a fixed number of decimals; a dash for None or NaN.
+    """Return a number with ``digits`` decimals and thousands separators; a dash for None or NaN.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def format_money(value: float, unit: str = "") -> str:
 
 
 def format_percent(value: float | None, digits: int = 1) -> str:
-    """Return a share as a percentage.
+    """Return a share from 0 to 1 as a percentage with ``digits`` decimals; a dash for None or NaN.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def format_percent(value: float | None, digits: int = 1) -> str:
 
 
 def format_signed(value: float | None, digits: int = 2) -> str:
-    """Return a number that always shows its sign, unless it rounds to zero.
+    """Return a number with ``digits`` decimals that always shows its sign, unless it rounds to zero.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def format_signed(value: float | None, digits: int = 2) -> str:
 
 
 def format_seconds(value: float | None) -> str:
-    """Return a duration with a suitable unit.
+    """Return a duration, given in seconds, with a suitable unit.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def plural(number: float, singular: str, several: str | None = None) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return at most `limit` characters, with an ellipsis for the rest.
+    """Return a text of at most ``limit`` characters; a longer one ends with an ellipsis in place of the rest.
 
     Examples
     --------
@@ -198,13 +198,13 @@ def printable(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a message on one line, with a full stop at its end."""
+    """Return a message on one line, with a full stop at its end unless it ends with a mark such as ? or a bracket."""
     line = visible(" ".join(text.split()))
     return line if line.endswith((".", "?", "!", ")")) else f"{line}."
 
 
 def cut(text: str, limit: int) -> str:
-    """Return at most `limit` characters, with three dots for the rest."""
+    """Return a text of at most ``limit`` characters; a longer one ends with three dots in place of the rest."""
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
@@ -214,12 +214,13 @@ def quoted(name: object) -> str:
 
 
 def quoted_text(text: str) -> str:
-    """Return the Python representation of a value, shortened if it is long."""
+    """Return a text as a Python literal, cut to 60 characters before it is quoted."""
     return repr(cut(text, 60))
 
 
 def named(names: Iterable[object], most: int = _MOST_NAMED) -> str:
-    """Return names in quotation marks, joined by commas; for long lists the first few and the number of others.
+    """Return names in quotation marks as one list; if there are more than ``most``, the first ``most`` and how many
+    others.
 
     Examples
     --------
@@ -231,7 +232,9 @@ def named(names: Iterable[object], most: int = _MOST_NAMED) -> str:
 
 
 def listed(texts: Sequence[str], most: int = _MOST_NAMED) -> str:
-    """Return texts as one list; of many, the first few and the number of others."""
+    """Return texts joined to a list such as "a, b and c"; if there are more than ``most``, the first ``most`` and how
+    many others.
+    """
     shown = [*texts[:most], *([f"{len(texts) - most:,} more"] if len(texts) > most else [])]
     return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
 
@@ -247,7 +250,7 @@ def agreeing(columns: Sequence[str], sentence: str, most: int = 5) -> str:
 
 
 def similar(name: str, names: Sequence[str]) -> list[str]:
-    """Return up to three names similar to `name`, the closest first."""
+    """Return up to three of ``names`` that are spelt like ``name``, the most similar first; case is ignored."""
     import difflib
 
     folded = {other.casefold(): other for other in reversed(names)}
@@ -275,17 +278,20 @@ def did_you_mean(unknown: str | Sequence[str], names: Iterable[str]) -> str:
 class ShortRepr:
     """Mixin for a repr of bounded length, shown as a small table in notebooks.
 
-    It shows the fields of a dataclass; another class overrides `_facts`. A dataclass needs ``repr=False``. A second
-    table in notebooks shows the result of `_head`.
+    The repr shows what `_facts` returns: by default the fields of a dataclass, which must set ``repr=False``. Classes
+    that are not dataclasses override `_facts`. In notebooks, a second table shows the columns that `_head` returns, if
+    any.
     """
 
     def _facts(self) -> dict[str, Any]:
-        """Return the attributes to show, by name."""
+        """Return the values that the repr shows, by name."""
         assert is_dataclass(self)
         return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
 
     def _head(self) -> Mapping[str, Sequence[Any]]:
-        """Return the first rows of the content, at most ten, as columns, without further computation."""
+        """Return the first rows of the content, at most ten, as a mapping from column titles to values. It must need no
+        further computation; by default it is empty.
+        """
         return {}
 
     def __repr__(self) -> str:
@@ -293,7 +299,9 @@ class ShortRepr:
         return f"{type(self).__name__}({cut(inside, _LONGEST_REPR)})"
 
     def _repr_html_(self) -> str:
-        """Return the attributes, and the first rows of the content, as HTML tables for notebooks."""
+        """Return the HTML that notebooks show: a table of the values of `_facts` and, if `_head` has columns, a table
+        of these.
+        """
         lines = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(shown(value))}'
             "</td></tr>"
@@ -309,7 +317,7 @@ class ShortRepr:
 
 
 def _cell(value: Any) -> str:
-    """Return a value of a table for notebooks as HTML text."""
+    """Return one value in a table for notebooks as escaped HTML text, shortened if it is long."""
     return escape(visible(cut(value, 2 * _LONGEST_VALUE)) if isinstance(value, str) else shown(value))
 
 
@@ -342,7 +350,11 @@ def shown(value: Any) -> str:
 
 
 def _entries(values: list[Any] | tuple[Any, ...], n: int) -> str | None:
-    """Return as many of the first ``n`` values as fit, or None if none does."""
+    """Return the beginning of a list or tuple as text, such as "[0, 1, 2, ... 997 more]"; None if not even one entry
+    fits.
+
+    ``values`` are the first entries, and ``n`` is the number of all entries.
+    """
     texts = [shown(value) for value in values]
     for k in (n, 3, 2, 1):
         inside = ", ".join([*texts[:k], *([f"... {n - k:,} more"] if k < n else [])])

@@ -46,7 +46,9 @@ class AllFeatures(CodedSelector):
     chooses_on_path = False
 
     def _search(self, coded: CodedTable) -> np.ndarray:
-        """Set ``trace_`` to the additions of all features, and return the weights, shape (n_features,)."""
+        """Set ``trace_`` to a trace that adds all features of at least two levels, and return the weights of all
+        features: 1 for those, 0 for others, shape (n_features,).
+        """
         clock = Clock(None)
         problem = SubsetProblem.of(coded, self.smoothing)
         state = SearchState(problem)
@@ -63,8 +65,8 @@ class AllFeatures(CodedSelector):
 
 
 class SubsetSearchSelector(CodedSelector):
-    """Base class of selectors that search for subsets of low cost (Boulle 2007, equation 4) and derive the weights from
-    them.
+    """Base class of selectors that search for subsets of low cost, in nats (Boulle 2007, equation 4), and derive the
+    weights of the features from all evaluated subsets.
     """
 
     chooses_on_path = False  # weights come from all evaluated subsets, not from one on the path
@@ -91,8 +93,8 @@ class SubsetSearchSelector(CodedSelector):
     def _search(self, coded: CodedTable, *, thorough: bool = False, task: FitTask | None = None) -> np.ndarray:
         """Search for subsets, set ``trace_``, and return the weights of the features, shape (n_features,).
 
-        With ``thorough``, the search makes more starts than the paper, for better predictions, and its seed is fixed,
-        so that the model depends on the rows alone. ``task`` reports the moves to scikit-learn's callbacks.
+        With ``thorough``, the search makes more starts than that of Boulle (2007), for better predictions, and its seed
+        is fixed, so that the model depends on the rows alone. ``task`` reports the moves to scikit-learn's callbacks.
         """
         problem = SubsetProblem.of(coded, self.smoothing, constant_columns=self.constant_columns)
         if coded.levels is not None:
@@ -161,8 +163,8 @@ class MAPSelector(SubsetSearchSelector):
 
 
 class ModelAveraging(SubsetSearchSelector):
-    """Base class of selectors that average over the evaluated subsets: a feature weighs as much as the subsets that
-    contain it.
+    """Base class of selectors that average over the evaluated subsets: the weight of a feature is the share of the
+    subsets that contain it, weighted by their posterior probability or their compression.
     """
 
     _allowed = SubsetSearchSelector._allowed | {"count": Allowed.choice("distinct", "evaluations")}

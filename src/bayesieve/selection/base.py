@@ -59,8 +59,8 @@ class SearchedRows:
 
     Attributes
     ----------
-    coded : the rows: all training rows, or those that the search did not hold out.
-    held_out : whether the search held rows out to compare subsets, and counts probabilities on the others only.
+    coded : the rows: all training rows, or only those that the search did not hold out.
+    held_out : whether the search compared subsets on held-out rows, which are then not in ``coded``.
     refitted_levels : levels of ``coded`` if they were refitted without the held-out rows; otherwise None.
     """
 
@@ -139,7 +139,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         """Fit the selector to a coded table, and set the attributes that scikit-learn expects, such as
         ``feature_names_in_``.
 
-        ``refitter`` and ``options`` are those of `fit_coded`.
+        ``refitter`` refits levels or is None, and ``options`` are further arguments of the search; see `fit_coded`.
         """
         self.fit_coded(coded, refitter, **options)
         encoder = self.encoder_
@@ -160,16 +160,17 @@ class CodedSelector(SelectorMixin, BaseEstimator):
     def kernel_families(self) -> Sequence[str]:
         """Names of the groups of compiled functions that the search runs, as in ``bayesieve compile``.
 
-        They are compiled while the rows are read.
+        `fit` compiles these functions while it reads the rows.
         """
         return ()
 
     def _code(self, X: Any, y: Any, sample_weight: Any, benefit: Any = None) -> tuple[CodedTable, LevelRefitter | None]:
-        """Fit the encoder and return the coded table, and the refitter of its levels (None if the input is coded
+        """Fit the encoder, and return the coded table and the refitter of its levels (None if the input is coded
         already).
 
-        ``benefit`` is the column of that name, which is added to the table; see `with_benefit`. Rows are grouped by
-        class unless the search needs their order.
+        ``X``, ``y`` and ``sample_weight`` are those of `fit`. ``benefit`` (n_rows, ...) is added to the coded table as
+        a column for the criterion `bayesieve.criteria.Benefit`; None adds none. Rows are grouped by class unless the
+        search needs their order.
         """
         require_target(self, y)
         require_table(self, X)
@@ -188,7 +189,7 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return coded if self.needs_row_order else coded.by_class, refitter
 
     def fit_coded(self, coded: CodedTable, refitter: LevelRefitter | None = None, **options: Any) -> CodedSelector:
-        """Fit the selector to a coded table with classes.
+        """Fit the selector to a coded table with classes, and return the selector.
 
         Parameters
         ----------
@@ -201,9 +202,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return self
 
     def fit_rows(self, coded: CodedTable, refitter: LevelRefitter | None = None, **options: Any) -> SearchedRows:
-        """Fit the selector like `fit_coded`, and return the rows to which a model should fit its contributions.
+        """Fit the selector to a coded table, and return the rows to which a model should fit its contributions.
 
-        The arguments are those of `fit_coded`.
+        ``refitter`` refits levels or is None, and ``options`` are further arguments of the search; see `fit_coded`.
         """
         for option in options:
             if not self.takes(option):
@@ -233,11 +234,13 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return rows
 
     def _weights_and_rows(self, coded: CodedTable, **options: Any) -> tuple[np.ndarray, SearchedRows]:
-        """Search, set ``trace_``, and return the weights of the features and the rows that `fit_rows` returns."""
+        """Search, set ``trace_``, and return the weights of the features, shape (n_features,), and the rows to which a
+        model should fit its contributions. ``options`` are further arguments of the search, such as ``groups``.
+        """
         return self._search(coded, **options), SearchedRows(coded)
 
     def takes(self, option: str) -> bool:
-        """Return whether the search accepts an argument, such as ``groups``."""
+        """Return whether the search has an argument of the name ``option``, such as ``groups``."""
         parameters = inspect.signature(self._search).parameters
         return option in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
@@ -260,9 +263,9 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         return int(np.count_nonzero(self.support_))
 
     def _warn_if_interrupted(self, trace: SearchTrace, max_seconds: float | None, advice: str = "") -> None:
-        """Warn if the user ended the search early; ``advice`` is added to the message.
+        """Warn if the search that recorded ``trace`` was ended early by the user; ``advice`` is added to the message.
 
-        There is no warning if the search ended at its time limit, ``max_seconds``.
+        There is no warning if the search ended at its time limit, ``max_seconds`` (None: no limit).
         """
         if trace.was_interrupted(max_seconds):
             warn_caller(

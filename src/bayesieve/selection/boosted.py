@@ -166,7 +166,8 @@ class BoostedSelector(CodedSelector):
     def _boost(self, walks: list[_AgainstRest], candidates: np.ndarray, clock: Clock) -> None:
         """Run one round per class in turn until boosting has ended for every class.
 
-        ``walks`` holds the state of each boosted class, ``candidates`` the positions of the features that may win.
+        ``walks`` holds the state of each boosted class, ``candidates`` the positions of the features that may win a
+        round, and ``clock`` measures time, reports progress, and ends boosting at the time limit or after Ctrl-C.
         """
         running, rounds = walks, 0
         while running := [walk for walk in running if walk.ended is None]:
@@ -194,9 +195,11 @@ class BoostedSelector(CodedSelector):
                 return
 
     def _limit(self, walk: _AgainstRest) -> str | None:
-        """Return the limit of rounds that the boosting of one class has reached, in words for the report, or None.
+        """Return the limit at which the boosting of one class ends, such as "after 20 rounds"; None if it has reached
+        none.
 
-        ``walk`` is the record of boosting this class.
+        ``walk`` is the state of boosting this class. The limits are the number of rounds, and rounds without a new
+        feature.
         """
         if walk.n_rounds == self.n_rounds:
             return f"after {_counted(walk.n_rounds, 'round')}"
@@ -226,7 +229,8 @@ class BoostedSelector(CodedSelector):
 class _Weights:
     """Boosting weights of the rows, one array (n_rows,) for each class that is boosted against all others.
 
-    ``targets`` are the codes of the boosted classes. Methods take the position of a class in it as ``number``.
+    ``targets`` are the codes of the boosted classes. The argument ``number`` of the methods is the position of a class
+    in ``targets``.
     """
 
     def __init__(self, coded: CodedTable, targets: Sequence[int]) -> None:
@@ -254,9 +258,10 @@ class _Weights:
         return float(self._weights[number][self._is_target[number] > 0].sum())
 
     def counts(self, number: int) -> ContingencyCounts:
-        """Return the contingency table of levels and two classes, weighted by boosting for boosted class ``number``.
+        """Return the counts of rows by level and class, with rows weighted by their boosting weights.
 
-        The first class unites all other classes; the second is the boosted class.
+        There are two classes: first the union of all other classes, then the boosted class. ``number`` is the position
+        of the boosted class among the boosted classes.
         """
         return self._joint.weigh(self._weights[number], self._classes[number])
 
@@ -287,9 +292,10 @@ class _Weights:
 
 
 class _AgainstRest:
-    """Boosting of one class (y = +1) against all others (y = -1).
+    """State of boosting one class (y = +1) against all others (y = -1).
 
-    ``target`` is the code of the class, ``number`` its position among the boosted classes.
+    ``weights`` holds the boosting weights of all boosted classes, ``target`` is the code of the class, and ``number``
+    its position among the boosted classes.
     """
 
     def __init__(self, coded: CodedTable, weights: _Weights, number: int, target: int, smoothing: Smoothing) -> None:
@@ -312,9 +318,10 @@ class _AgainstRest:
         self.ended = self.ended or reason
 
     def round(self, candidates: np.ndarray, clock: Clock) -> str | None:
-        """Select the feature with the largest edge and reweight the rows; return the reason to end boosting, or None.
+        """Select the feature with the largest edge and reweight the rows.
 
-        ``candidates`` are the positions of the features that may win.
+        ``candidates`` are the positions of the features that may win, and ``clock`` gives the time for the record.
+        Return the reason to end the boosting of this class, in words, or None if it may continue.
         """
         if not candidates.size:
             return "at once, for no feature has several levels"
@@ -341,9 +348,10 @@ class _AgainstRest:
 
         Returns
         -------
-        offsets : (n_features + 1,) position of each feature's first level in ``confidence``.
-        confidence : (n_levels + 1,) 2 P(class | level) - 1 of every level of every feature; for unseen values at the
-            end.
+        offsets : (n_features + 1,) position of each feature's first level in ``confidence``; the last
+            entry is their number.
+        confidence : (n_levels + 1,) 2 P(class | level) - 1 of every level, feature after feature; the last entry is for
+            rows without a level.
         edges : (n_features,) edge of each classifier.
         """
         counts = self._weights.counts(self._number)
@@ -359,10 +367,10 @@ class _AgainstRest:
         return offsets, confidence, edges / self._total
 
     def _reweigh(self, winner: int, confidence: np.ndarray, edge: float) -> None:
-        """Multiply the boosting weights by exp(-alpha y h) and rescale them to the same sum.
+        """Multiply the boosting weight of each row by exp(-alpha y h), and rescale all weights to the same sum.
 
-        ``winner`` is the position of a feature, ``confidence`` (n_levels + 1,) is h for each of its levels, unseen
-        values last, and ``edge`` its edge, which determines alpha.
+        ``winner`` is the position of the feature that won the round, ``confidence`` (n_levels + 1,) is h of each of its
+        levels, with unseen values last, and ``edge`` its edge r, from which alpha = 0.5 ln((1 + r) / (1 - r)).
         """
         alpha = np.arctanh(edge)  # 0.5 ln((1 + r) / (1 - r))
         factors = np.exp(alpha * np.outer([1.0, -1.0], confidence))
@@ -383,8 +391,8 @@ def _targets(coded: CodedTable) -> list[int]:
 def _winners(walks: list[_AgainstRest]) -> set[int]:
     """Return the positions of the features that won a round of any of the boosted classes.
 
-    They are read from the recorded rounds, which stay consistent after an interrupt. ``walks`` are the records of
-    boosting, one for each boosted class.
+    ``walks`` holds the state of each boosted class. The winners are read from the recorded rounds, which stay
+    consistent after an interrupt.
     """
     return {int(step.feature[0]) for walk in walks for step in walk.recorder.steps}
 
@@ -392,7 +400,7 @@ def _winners(walks: list[_AgainstRest]) -> set[int]:
 def _reasons(walks: list[_AgainstRest], coded: CodedTable) -> str:
     """Return why boosting ended, in words for the report; one reason per class if they differ.
 
-    ``walks`` are the records of boosting, one for each boosted class; ``coded`` has their names.
+    ``walks`` holds the state of each boosted class; ``coded`` gives the class labels.
     """
     reasons = [str(walk.ended) for walk in walks]
     if not reasons:

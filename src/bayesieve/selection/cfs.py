@@ -113,10 +113,11 @@ class CFSSelector(CodedSelector):
     n_jobs: int | None = -1
 
     def _search(self, coded: CodedTable, *, refitter: LevelRefitter | None = None) -> np.ndarray:
-        """Search for the subset of largest merit, set ``trace_`` and ``merit_``, and return its mask as weights,
-        (n_features,).
+        """Search for the subset of largest merit, set ``trace_`` and ``merit_``, and return weight 1 for its features
+        and 0 for others, shape (n_features,).
 
-        ``refitter`` gives raw values to measures of dependence that need them.
+        ``refitter`` gives the raw values to measures of dependence that compare them; it may be None for other
+        measures.
         """
         clock = Clock(None)
         dependence = make_dependence(self.dependence, grows=True)
@@ -139,19 +140,23 @@ class CFSSelector(CodedSelector):
 
 
 class Merit:
-    """Name, unit and direction of the CFS merit, in the form of a criterion."""
+    """Name, unit and direction of the CFS merit, with the attributes that a search reads from its criterion."""
 
     name, lower_is_better, best = "cfs_merit", False, None
 
 
 @dataclass(frozen=True)
 class MeritObjective(Objective):
-    """Search objective that evaluates subsets by their CFS merit, which needs correlations but no rows."""
+    """Search objective that evaluates subsets by their CFS merit, which needs the correlations ``merits``
+    but no rows.
+    """
 
     merits: Any = None
 
-    def follow(self, leave_out: bool, n_jobs: int | None) -> Any:
-        """Return the merits of subsets, with the empty subset as the current one; both arguments are ignored."""
+    def follow(self, leave_out: bool, n_jobs: int | None) -> SubsetMerits:  # type: ignore[override]
+        """Return the merits of subsets, with the empty subset as the current one. ``leave_out`` and ``n_jobs``,
+        arguments of the base method, are ignored.
+        """
         self.merits.reset()
         return self.merits
 
@@ -167,10 +172,11 @@ class MeritProblem(SubsetProblem):
     locally_predictive: bool = False
 
     def trace(self, walks: list[TraceRecorder], chosen: np.ndarray | None = None, **facts: Any) -> SearchTrace:
-        """Return the trace of a search, after adding locally predictive features if requested; see
-        `SubsetProblem.trace`.
+        """Add locally predictive features if ``locally_predictive`` is set, and return the trace of the search.
 
-        ``walks`` are the recorded moves from each start, and ``chosen`` is a mask (n_features,) of the chosen subset.
+        ``walks`` are the recorded moves from each start of the search, ``chosen`` is a mask (n_features,) of the chosen
+        subset (None: the best subset in the trace), and ``facts`` are further fields of `SearchTrace`, such as
+        ``seconds``.
         """
         if self.locally_predictive:
             chosen = np.asarray(super().trace(walks, chosen, **facts).chosen)
@@ -203,9 +209,9 @@ class MeritProblem(SubsetProblem):
 class SubsetMerits:
     """Merits of feature subsets (Hall 1999, equation 4.4), from correlations that are computed when first needed.
 
-    It keeps the current subset of a search and updates its sums of correlations, with the methods of
-    `RunningCriterion`. Costs are minus merits, because searches minimise. ``class_correlations`` has shape
-    (n_features,).
+    An object has a current subset, whose sums of correlations are updated with each move, and the methods of
+    `RunningCriterion`, so that searches can use it. Costs are minus merits, because searches minimise.
+    ``class_correlations`` (n_features,) are the correlations of the features with the class.
     """
 
     sign = -1.0
@@ -241,8 +247,8 @@ class SubsetMerits:
         self._selected[list(features)] = adding
 
     def current(self, size: int) -> float:
-        """Return the cost of the current subset, which is minus its merit; ``size``, its number of features, is
-        ignored.
+        """Return the cost of the current subset, which is minus its merit. The argument ``size``, the size of the
+        subset, is ignored.
         """
         return -self.of(self._selected)
 
@@ -272,7 +278,9 @@ class SubsetMerits:
         return -np.asarray(_merit(with_class, sizes, within))
 
     def _count(self, features: np.ndarray) -> None:
-        """Compute and store the correlations of ``features`` (positions) with all features, unless they are known."""
+        """Compute the correlations of ``features`` (positions) with all features, and store those that are not stored
+        yet.
+        """
         new = np.array([k for k in features.tolist() if k not in self._rows], dtype=np.int64)
         if new.size:
             rows = self._pairs.of(self._dependence, new)
@@ -282,15 +290,15 @@ class SubsetMerits:
             self._rows.update(zip(new.tolist(), rows, strict=True))
 
     def _clear(self) -> None:
-        """Set the subset of the running sums to the empty one, whose sums of correlations are 0."""
+        """Reset the sums of correlations to 0, those of the empty subset."""
         self._subset = np.zeros(self.n_features, dtype=bool)
         self._with_class, self._within = 0.0, 0.0  # sums over the subset: with the class, and over its pairs
         self._with_subset = np.zeros(self.n_features)  # for each feature, the sum over the features of the subset
 
     def _go_to(self, selected: np.ndarray) -> None:
-        """Update the sums of correlations to the subset ``selected``, a mask (n_features,).
+        """Update the sums of correlations so that they belong to the subset ``selected``, a mask (n_features,).
 
-        The update starts from the previous subset if few features changed, otherwise from the empty one.
+        The update starts from the subset of the present sums if few features changed, otherwise from the empty one.
         """
         changed = np.flatnonzero(selected != self._subset)
         if changed.size >= np.count_nonzero(selected):
@@ -312,8 +320,8 @@ class SubsetMerits:
 def _merit(with_class: Any, size: Any, within: Any) -> Any:
     """Return the CFS merit, with_class / sqrt(size + 2 within), rounded to 12 decimals; 0 for the empty subset.
 
-    ``size`` is the number of features, ``with_class`` the sum of their correlations with the class, and ``within`` that
-    of all pairs; each is a number or an array (n_subsets,).
+    ``with_class`` is the sum of the correlations of the features with the class, ``size`` the number of features, and
+    ``within`` the sum of the correlations over all pairs of features; each is a number or an array (n_subsets,).
     """
     spread = np.asarray(size + 2.0 * within)
     real = np.asarray(size) > 0

@@ -100,9 +100,10 @@ def pair_statistics(
 
 
 def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> tuple[CodedTable, LevelRefitter | None]:
-    """Return the table ``X`` as a coded table, and the refitter of its levels (None if the input is coded already).
+    """Return the table ``X`` as a coded table, and the refitter of its levels (None if there are no raw values to
+    refit).
 
-    The arguments are those of `pair_statistics`.
+    ``X``, ``y``, ``encoder`` and ``sample_weight`` are those of `pair_statistics`.
     """
     if isinstance(X, CodedTable):
         if y is not None or sample_weight is not None:
@@ -246,7 +247,9 @@ class DependenceClusterSelector(SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the groups of compiled functions that the search runs; those for the AUC are separate."""
+        """Names of the groups of compiled functions that the search runs, as in ``bayesieve compile``; the criterion
+        AUC has groups of its own.
+        """
         return ("clusters", "search", "auc", "auc-levels") if self.scoring == "auc" else ("clusters", "search")
 
     def _search(
@@ -259,8 +262,8 @@ class DependenceClusterSelector(SubsetSelector):
     ) -> np.ndarray:
         """Search, set ``trace_`` and the other attributes, and return the weights of the features, shape (n_features,).
 
-        ``refitter`` refits levels on other rows or gives raw values, and ``groups`` (n_rows,) are kept together in
-        folds; both may be None.
+        ``refitter`` refits levels without the scored rows or gives raw values, ``groups`` (n_rows,) are kept together
+        in folds, and ``task`` reports the moves to scikit-learn's callbacks; each may be None.
         """
         return self._weights_and_rows(coded, refitter=refitter, groups=groups, task=task)[0]
 
@@ -275,7 +278,8 @@ class DependenceClusterSelector(SubsetSelector):
         """Search, and return the weights of the features, (n_features,), and the rows to which a model should be
         fitted.
 
-        For ``refitter`` and ``groups``, see `_search`.
+        ``refitter`` refits levels without the scored rows or gives raw values, ``groups`` (n_rows,) are kept together
+        in folds, and ``task`` reports the moves to scikit-learn's callbacks; each may be None.
         """
         seed = seed_of(self.random_state)
         rows = self._rows(coded, refitter, seed, groups, "validation" if self._holds_out else self.evaluation)
@@ -301,7 +305,7 @@ class DependenceClusterSelector(SubsetSelector):
         )
 
         def explore(problem: SubsetProblem, progress: Progress | None) -> SearchTrace:
-            """Run the search, store its clusters and candidates, and return its trace."""
+            """Run the search on ``problem``, store its clusters and candidates, and return its trace."""
             self.cluster_candidates_ = search.explore(problem, progress)
             return self.cluster_candidates_.trace
 

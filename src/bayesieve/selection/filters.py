@@ -56,23 +56,23 @@ class RankedSelector(CodedSelector):
     ranking_ : int array, shape (n_features,)
         Positions of the features, the best first.
     scores_ : float array, shape (n_features,)
-        Score of each feature at the time it was ranked.
+        Score of each feature at the time it was ranked, in the order of the columns.
     """
 
     @abstractmethod
     def _rank(
         self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rank all features on the rows of ``fit``: ``coded``, or its rows that are not held out.
+        """Rank all features on the rows of ``fit``: those of ``coded``, or those of them that are not held out.
 
         Return the positions of the features, the best first, and their scores in this order, both (n_features,).
-        ``refitter`` gives the raw values of the columns, or is None.
+        ``refitter`` gives the raw values of the columns; it is None if there are none.
         """
 
     @abstractmethod
     def _keep(self, coded: CodedTable) -> np.ndarray:
-        """Return the weights of the features, shape (n_features,), from ``ranking_`` and ``scores_`` or from the
-        held-out rows of ``trace_``.
+        """Return the weights of the features of the fitted table ``coded``, shape (n_features,), from ``ranking_`` and
+        ``scores_``. Not called if held-out rows determine the number of features.
         """
 
     @property
@@ -81,7 +81,9 @@ class RankedSelector(CodedSelector):
         return self.scores[0]
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:
-        """Return a mask of the features that may be selected, shape (n_features,)."""
+        """Return a mask of the features that may be selected, shape (n_features,): by default all features of
+        ``coded``.
+        """
         return np.ones(coded.n_features, dtype=bool)
 
     def _search(self, coded: CodedTable, *, refitter: LevelRefitter | None = None) -> np.ndarray:
@@ -164,13 +166,15 @@ class FilterSelector(RankedSelector):
     def _rank(
         self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rank the features by `score_features` of the rows of ``fit``; see `RankedSelector._rank`."""
+        """Rank the features by `score_features` on the rows of ``fit``, and return their positions, the best first, and
+        their scores in this order, both (n_features,). ``coded`` and ``refitter`` are not used.
+        """
         scores = self.score_features(fit)
         ranking = rank(scores)
         return ranking, scores[ranking]
 
     def _keep(self, coded: CodedTable) -> np.ndarray:
-        """Return the weights of the features, shape (n_features,), from their scores."""
+        """Return the weights of the features, shape (n_features,), that `weigh` computes from the scores."""
         return self.weigh(self.scores_, self.ranking_)
 
 
@@ -427,15 +431,19 @@ class MRMRSelector(RankedSelector):
     def _rank(
         self, fit: CodedTable, coded: CodedTable, refitter: LevelRefitter | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rank the features by mRMR on the rows of ``fit``; see `RankedSelector._rank`."""
+        """Rank the features by mRMR on the rows of ``fit``, those that may be selected before all others.
+
+        Return their positions, the best first, and their scores in this order, both (n_features,). ``coded`` is the
+        table of all training rows, and ``refitter`` gives raw values to measures of dependence that compare them.
+        """
         dependence = make_dependence(self.dependence, grows=True)
         with search_progress(f"{type(self).__name__}: ranking", self.verbose, "score") as progress:
             options = (self.n_jobs, progress, dependence, raw_numbers(dependence, fit, refitter))
             return rank_by_mrmr(fit, self.form, self._worthwhile(coded), *options)
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:
-        """Return a mask of the features with at least two levels, shape (n_features,); all features of a table of
-        codes.
+        """Return a mask of the features with at least two levels, shape (n_features,). If the input was a table of
+        codes, all features are in the mask.
         """
         return super()._worthwhile(coded) if coded.levels is None else coded.n_levels > 1
 
@@ -516,10 +524,10 @@ def rank_by_mrmr(
 
 
 def _merit(relevance: np.ndarray, redundancy: np.ndarray, form: Form) -> np.ndarray:
-    """Return the mRMR score of each feature, (n_features,): relevance minus mean redundancy, or their quotient.
+    """Return the mRMR score of each feature, (n_features,): relevance minus redundancy, or their quotient.
 
-    ``relevance`` and ``redundancy``, the mean redundancy with the features ranked before, have the same shape; ``form``
-    is "difference" or "quotient".
+    ``relevance`` (n_features,) is the dependence of each feature on the class, ``redundancy`` (n_features,) its mean
+    dependence on the features ranked before, and ``form`` "difference" or "quotient".
     """
     if form == "difference":
         return relevance - redundancy
@@ -528,9 +536,10 @@ def _merit(relevance: np.ndarray, redundancy: np.ndarray, form: Form) -> np.ndar
 
 
 def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """Return the criterion of an objective for the first 0, 1, ... n features of a ranking, shape (n_features + 1,).
+    """Return the criterion of ``objective`` for the first 0, 1, ... n features of a ranking, shape (n_features + 1,).
 
-    ``ranking`` holds the positions of all features, the best first. Each feature takes one pass over the rows.
+    ``ranking`` (n_features,) holds the positions of all features, the best first. Each feature takes one pass over the
+    rows of the objective.
     """
     state = SearchState(SubsetProblem.bare(objective), n_jobs=n_jobs)
     costs = [state.cost]
@@ -543,8 +552,8 @@ def nested_values(objective: Objective, ranking: np.ndarray, n_jobs: int | None 
 def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np.ndarray:
     """Return weight 1 for the first ``size`` features of a ranking and 0 for all others, shape (n_features,).
 
-    ``ranking`` holds positions of features, the best first. At most the first ``candidates`` features get weight 1;
-    None means no such limit. Raise ValueError if ``size`` exceeds the number of features.
+    ``ranking`` (n_features,) holds positions of features, the best first. At most the first ``candidates`` features get
+    weight 1; None means no such limit. Raise ValueError if ``size`` exceeds the number of features.
     """
     if size > ranking.size:
         raise ValueError(
@@ -557,12 +566,14 @@ def leading(ranking: np.ndarray, size: int, candidates: int | None = None) -> np
 
 
 def rank(scores: np.ndarray) -> np.ndarray:
-    """Return the positions of the features by descending score; ties (within rounding) go to the lower column."""
+    """Return the positions of the features by descending score, shape (n_features,); scores that are equal within
+    rounding go to the lower column. ``scores`` has shape (n_features,).
+    """
     return np.argsort(-np.round(scores, _DIGITS), kind="stable")
 
 
 def above(scores: np.ndarray, threshold: float) -> np.ndarray:
-    """Return weight 1 for scores, rounded to 12 decimals, that exceed the threshold and 0 for others, shape
-    (n_features,).
+    """Return weight 1 for scores above ``threshold``, after rounding to 12 decimals, and 0 for others, shape
+    (n_features,). ``scores`` has shape (n_features,).
     """
     return (np.round(scores, _DIGITS) > threshold).astype(float)

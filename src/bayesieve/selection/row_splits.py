@@ -30,12 +30,12 @@ BLIND_SHARE = 0.8
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """Rows that guide a search, and rows that choose the number of features afterwards.
+    """Rows on which a search compares subsets, and rows that choose the number of features afterwards.
 
     Attributes
     ----------
     guide : rows on which the search compares subsets
-    validation : rows on which the number of features is chosen, or None
+    validation : rows on which the number of features is chosen; None if the guiding rows choose it
     evaluation : name of the evaluation: "train", "holdout", "validation", "loo" or "K folds"
     recoded : whether levels were refitted without the scored rows; None if levels do not depend on the classes, or
         all rows are training rows
@@ -60,7 +60,8 @@ def evaluation_rows(
     recode: bool | Literal["auto"] = False,
     refitter: LevelRefitter | None = None,
 ) -> EvaluationRows:
-    """Return the rows for the option ``evaluation``.
+    """Split a coded table into the rows on which a search counts probabilities and the rows on which it compares
+    subsets.
 
     Parameters
     ----------
@@ -109,10 +110,12 @@ def evaluation_rows(
 def used_refitter(
     coded: CodedTable, refitter: LevelRefitter | None, recode: bool | Literal["auto"], n_times: int
 ) -> tuple[LevelRefitter | None, bool | None]:
-    """Return the refitter if levels have to be refitted, otherwise None, and the field ``recoded`` of the trace.
+    """Return ``refitter`` if levels have to be refitted (otherwise None), and whether they are, as in
+    `EvaluationRows.recoded`.
 
-    ``recode`` is the option of `WrapperSelector`; ``n_times`` is the number of refits, which decides if it is "auto".
-    Raise ValueError if ``recode`` is True but there is no refitter.
+    ``recode`` is the option of `WrapperSelector`. If it is "auto", levels are refitted only if ``n_times``, the number
+    of refits, is small for the size of the table. Raise ValueError if ``recode`` is True but ``refitter`` is None,
+    unless all features are indicators, whose levels do not depend on classes.
     """
     # Indicators are named differently from their columns. Their thresholds do not depend on the classes.
     are_indicators = coded.levels is not None and all(level.column != level.name for level in coded.levels)
@@ -133,10 +136,10 @@ def used_refitter(
 
 
 def validation_criterion(validation: str | Criterion, coded: CodedTable) -> Criterion:
-    """Return the criterion for the held-out rows, from a name, a criterion or ``"auto"``.
+    """Return the criterion for the held-out rows; ``validation`` is its name, a criterion or ``"auto"``.
 
-    ``"auto"`` is the error rate. If a class has over 80 % of the rows (or of their weight), it is the log loss, because
-    the error rate then hardly depends on the features.
+    ``"auto"`` is the error rate or, if a class has over 80 % of the rows (or of their weight), the log loss, because
+    the error rate then hardly depends on the features. ``coded`` gives the classes.
     """
     if isinstance(validation, str) and validation == "auto":
         shares = np.bincount(np.asarray(coded.class_codes), weights=coded.weights, minlength=coded.n_classes)
@@ -169,10 +172,12 @@ def hold_out(
     remedy: str = "use evaluation='loo' or 'train'",
     refitter: LevelRefitter | None = None,
 ) -> tuple[CodedTable, CodedTable]:
-    """Return rows to fit and held-out rows, drawn at random by class; a class of one row goes to the rows to fit.
+    """Split a coded table at random, class by class, and return the table of the rows to fit and that of the held-out
+    rows.
 
-    ``validation_size`` is the share of held-out rows, and ``seed`` that of the draw. ``refitter`` refits the levels on
-    the rows to fit; None keeps them. Raise ValueError if there are too few rows; ``remedy`` ends the message.
+    ``validation_size`` is the share of held-out rows, and ``seed`` the seed of the draw. A class with one row goes to
+    the rows to fit; rows of weight 0 are dropped. ``refitter`` refits the levels on the rows to fit; None keeps the
+    levels. Raise ValueError if there are too few rows; ``remedy`` ends the message.
     """
     rng = np.random.default_rng(seed)
     classes = np.asarray(coded.class_codes)
@@ -194,7 +199,7 @@ def hold_out(
 
 
 def is_number_of_folds(value: Any) -> bool:
-    """Return whether the value is an integer; booleans do not count."""
+    """Return whether ``value``, an option for cross-validation, is an integer; booleans do not count."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
@@ -206,7 +211,9 @@ def is_splitter(value: Any) -> bool:
 
 
 def takes_groups(value: Any) -> bool:
-    """Return whether folds by this option (a number of folds or a splitter) can keep the rows of a group together."""
+    """Return whether ``value``, an option for cross-validation, can keep the rows of a group together: whether it is a
+    number of folds or a splitter.
+    """
     return is_number_of_folds(value) or is_splitter(value)
 
 
@@ -228,10 +235,10 @@ def row_splits(
     Parameters
     ----------
     cv : number of folds, scikit-learn splitter or pairs of row positions.
-    labels : class of each row.
-    groups : group of each row, or None.
+    labels : class of each row, (n_rows,).
+    groups : group of each row, (n_rows,), or None.
     seed : seed of the shuffle.
-    weights : row weights, or None.
+    weights : row weights, (n_rows,), or None.
     name : name of the option, for messages.
     with_tests : whether test rows are checked; False if the caller does not use them.
 
@@ -259,10 +266,11 @@ def row_splits(
 
 
 def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.ndarray | None = None) -> RowSplits:
-    """Return the pairs of (train, test) row positions of a scikit-learn splitter, for class labels of shape (n_rows,).
+    """Return the pairs of (train, test) row positions of a scikit-learn splitter.
 
-    With ``weights``, rows of weight 0 are ignored. scikit-learn's warning that a class has fewer rows than there are
-    folds is suppressed.
+    ``labels`` are the classes of the rows, ``groups`` their groups or None, and ``weights`` row weights or None, each
+    of shape (n_rows,). Rows of weight 0 are in no pair. scikit-learn's warning that a class has fewer rows than there
+    are folds is suppressed.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
@@ -277,9 +285,11 @@ def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.
 def _numbered(
     n_folds: int, labels: np.ndarray, groups: Any, seed: int, weights: np.ndarray | None, name: str
 ) -> RowSplits:
-    """Return stratified folds by number, shuffled, as pairs of (train, test) row positions; see `row_splits`.
+    """Return ``n_folds`` stratified and shuffled folds as pairs of (train, test) row positions.
 
-    Raise ValueError if the rows are too few, or the groups.
+    ``labels`` (n_rows,) are classes, ``groups`` (n_rows,) are kept in one fold each, or None, ``seed`` is that of the
+    shuffle, and rows whose ``weights`` (n_rows,) are 0 are ignored. Raise ValueError if there are fewer rows of the
+    most frequent class, or fewer groups, than folds; ``name`` is the option that the message names.
     """
     counted = labels if weights is None else labels[weights > 0]
     largest = int(np.unique(counted, return_counts=True)[1].max(initial=0))
@@ -298,9 +308,10 @@ def _numbered(
 
 
 def _positions(rows: Any, n_rows: int, subject: str) -> np.ndarray:
-    """Return rows, given as a mask or as positions, as positions (n,); raise ValueError if they are invalid or none.
+    """Convert ``rows``, a mask (n_rows,) or positions, to an array of positions.
 
-    ``subject`` starts the message.
+    Raise ValueError, whose message starts with ``subject``, if there are none or they are not whole numbers from 0 to
+    n_rows - 1.
     """
     rows = np.asarray(rows)
     if rows.dtype == bool and rows.shape == (n_rows,):

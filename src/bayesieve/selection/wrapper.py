@@ -62,12 +62,14 @@ class SubsetSelector(CodedSelector):
 
     @property
     def takes_groups(self) -> bool:
-        """Whether the groups of the rows (``groups``) affect the search, because its folds keep each group together."""
+        """Whether the argument ``groups`` of `fit` affects the search, because the search uses folds, which keep groups
+        together.
+        """
         return takes_groups(self.evaluation)
 
     @property
     def needs_row_order(self) -> bool:  # type: ignore[override]
-        """Whether the search needs the rows in the order of the training table, because its option splits rows by
+        """Whether the search needs the rows in the order of the training table, because ``evaluation`` splits them by
         position.
         """
         return not (isinstance(self.evaluation, str) and self.evaluation in ("train", "loo"))
@@ -81,7 +83,11 @@ class SubsetSelector(CodedSelector):
     def _rows(
         self, coded: CodedTable, refitter: LevelRefitter | None, seed: int, groups: Any, evaluation: Any
     ) -> EvaluationRows:
-        """Return the rows on which subsets are evaluated; see `evaluation_rows`. Warn if ``groups`` have no effect."""
+        """Return the rows on which subsets are evaluated; warn if ``groups`` have no effect.
+
+        ``evaluation`` selects the rows, as for `WrapperSelector`; ``refitter`` refits levels without the scored rows or
+        is None, ``seed`` is that of random splits, and ``groups`` (n_rows,) are kept together in folds, or None.
+        """
         if groups is not None:
             check_consistent_length(np.empty(coded.n_rows), groups)
             if not self.takes_groups:
@@ -95,10 +101,10 @@ class SubsetSelector(CodedSelector):
     def _problem(
         self, coded: CodedTable, rows: EvaluationRows, criterion: Criterion, validation: Criterion | None = None
     ) -> SubsetProblem:
-        """Return the search problem.
+        """Return the search problem: candidate features, criteria and constraints.
 
-        ``criterion`` is measured on the rows that guide the search, and ``validation`` on the rows that choose the
-        number of features, if there are such rows.
+        ``criterion`` is measured on the rows of ``rows`` that guide the search, and ``validation`` on the rows that
+        choose the number of features, if there are such rows.
         """
         constraints = make_constraints(self.constraints, coded)
         validation_objective = None
@@ -116,11 +122,12 @@ class SubsetSelector(CodedSelector):
         max_seconds: float | None,
         task: FitTask | None = None,
     ) -> np.ndarray:
-        """Run a search, set ``trace_`` and ``feasible_``, and return the weights, shape (n_features,): 1 for selected
-        features.
+        """Run a search, set ``trace_`` and ``feasible_``, and return weight 1 for the selected features and 0 for
+        others, shape (n_features,).
 
-        ``run`` is the function that runs the search, ``max_seconds`` its time limit, by which an interrupt is
-        recognised, and ``task`` reports the moves to scikit-learn's callbacks.
+        ``run`` is the function that searches ``problem``, and ``max_seconds`` its time limit or None; a search that was
+        interrupted before the limit causes a warning. ``task`` reports the moves to scikit-learn's callbacks, if it is
+        given.
         """
         name = type(self).__name__
         with search_progress(f"{name}: searching", self.verbose, problem.objective.criterion.name) as progress:
@@ -292,7 +299,9 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
 
     @property
     def kernel_families(self) -> Sequence[str]:
-        """Names of the groups of compiled functions that the search runs; those for the AUC are separate."""
+        """Names of the groups of compiled functions that the search runs, as in ``bayesieve compile``; the criterion
+        AUC has groups of its own.
+        """
         name = getattr(self.criterion, "name", self.criterion)
         return ("search", "auc", "auc-levels") if is_choice(name, ("auc",)) else ("search", "wrapper")
 
@@ -306,8 +315,8 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
     ) -> np.ndarray:
         """Search, set ``trace_``, and return weight 1 for the selected features and 0 for others, shape (n_features,).
 
-        ``refitter`` refits levels without the scored rows, and ``groups`` (n_rows,) are kept together in folds; both
-        may be None.
+        ``refitter`` refits levels without the scored rows, ``groups`` (n_rows,) are kept together in folds, and
+        ``task`` reports the moves to scikit-learn's callbacks; each may be None.
         """
         seed = seed_of(self.random_state)
         criterion = make_criterion(self.criterion, coded.n_features, coded.classes)
@@ -318,12 +327,18 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         return self._run(search.run, problem, getattr(search, "max_seconds", None), task)
 
     def _greedy(self, problem: SubsetProblem, seed: int) -> GreedySearch:
-        """Return the greedy search that ``direction`` names, with the options of the selector."""
+        """Return the greedy search in the ``direction`` of the selector, with its other options; ``seed`` is that of
+        the random order of "fast".
+        """
         options = {name: getattr(self, name) for name in ("direction", "tol", "max_seconds", "n_jobs", "resume")}
         return GreedySearch(n_features=self._n_features(problem), seed=seed, **options)
 
     def _n_features(self, problem: SubsetProblem) -> int | None:
-        """Return the requested number of features, at most that of the candidates; None for the best number."""
+        """Return ``n_features_to_select``, or the number of candidates of ``problem`` if that is smaller; None for
+        "best".
+
+        Raise ValueError if the table has fewer features.
+        """
         size = self.n_features_to_select
         if isinstance(size, str):
             return None
@@ -350,7 +365,9 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
 
 
 class TrainingSelector(CodedSelector):
-    """Base class of selectors that run a forward `WrapperSelector` with a criterion on the training rows."""
+    """Base class of selectors that run a `WrapperSelector` with a criterion on the training rows, by
+    default forward.
+    """
 
     criterion: ClassVar[str]
     _allowed = SHARED_OPTIONS | {"tol": WrapperSelector._allowed["tol"]}
@@ -364,14 +381,16 @@ class TrainingSelector(CodedSelector):
     verbose: int = 0
 
     def _search(self, coded: CodedTable) -> np.ndarray:
-        """Run the wrapper, set ``trace_``, and return its best subset on the path as weights, shape (n_features,)."""
+        """Run the wrapper, set ``trace_``, and return weight 1 for the features of the best subset on its path and 0
+        for others, shape (n_features,).
+        """
         trace = self._wrapper().fit_coded(coded).trace_
         chosen = trace.best_on_path()
         self.trace_ = replace(trace, chosen=chosen)
         return chosen.astype(float)
 
     def _wrapper(self) -> WrapperSelector:
-        """Return the selector that does the search."""
+        """Return the `WrapperSelector` that does the search, with the options of this selector."""
         options = self.get_params(deep=False)
         limits = {"max_seconds": options["max_seconds"], "n_jobs": options["n_jobs"]}
         search: Search = GreedySearch("forward", tol=options["tol"], until_best=True, **limits)
@@ -427,8 +446,8 @@ class AccuracySelector(TrainingSelector):
     until_decay: bool = False
 
     def _search(self, coded: CodedTable) -> np.ndarray:
-        """Search, set ``trace_``, and return the weights, shape (n_features,); with ``until_decay``, 1 for all added
-        features.
+        """Search, set ``trace_``, and return weight 1 for the selected features and 0 for others, shape (n_features,).
+        With ``until_decay``, all features that the search added are selected.
         """
         weights = super()._search(coded)
         if self.until_decay:
@@ -438,8 +457,8 @@ class AccuracySelector(TrainingSelector):
         return weights
 
     def _wrapper(self) -> WrapperSelector:
-        """Return the selector that does the search; with ``until_decay``, it adds features while accuracy does not
-        fall.
+        """Return the `WrapperSelector` that does the search; with ``until_decay``, it adds features as long as the
+        accuracy does not fall.
         """
         if not self.until_decay:
             return super()._wrapper()
@@ -486,7 +505,9 @@ class AUCSelector(TrainingSelector):
 
 
 def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
-    """Return whether a subset, a mask (n_features,), satisfies all constraints of an objective; warn if it does not."""
+    """Return whether the subset ``chosen``, a mask (n_features,), satisfies all constraints of ``objective``; warn if
+    it does not.
+    """
     if not objective.constraints:
         return True
     evaluated = evaluate_subsets(objective, chosen[None])
@@ -504,9 +525,10 @@ def _keeps_constraints(objective: Objective, chosen: np.ndarray) -> bool:
 
 
 def with_learnt_classes(rows: ScoredRows, coded: CodedTable, criterion: Criterion) -> ScoredRows:
-    """Return ``rows``, without those of classes that have no training rows if the criterion cannot score them.
+    """Return ``rows``, with weight 0 for rows that ``criterion`` cannot score because their class has no training rows.
 
-    Raise ValueError if such rows make the criterion infinite. ``coded`` gives the class labels for the message.
+    Only criteria that are not sums over rows, such as the AUC, cannot score them. Raise ValueError if such rows would
+    make the criterion infinite; ``coded`` gives the class labels for the message.
     """
     absent = rows.impossible()
     if absent is None:
