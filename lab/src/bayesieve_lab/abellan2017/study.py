@@ -95,14 +95,17 @@ class Abellan2017(CrossValidatedStudy):
     quick_names: ClassVar[Sequence[str]] = ("breast_cancer_ljubljana", "hepatitis", "lymphography", "vote", "zoo")
 
     def paper_names(self) -> tuple[str, ...]:
-        """Return the names of the paper's data sets, solar flares also with a second target."""
+        """Return the names of the paper's data sets; each set of solar flares is also listed with a second target
+        column.
+        """
         names = super().paper_names()
         return (*names, *(f"{name}{OTHER_TARGET}" for name in names if name.startswith("solar_flare")))
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Return the table and classes of a data set, whose columns declare their states.
+        """Return the table and the class labels (n_rows,) of a data set, prepared for the grid of the study.
 
-        The solar flares are also loaded with Weka's default target.
+        Unless the grid is "observed", text columns have types that declare their states, see `declare`. If the name
+        ends in `OTHER_TARGET`, the target is Weka's default one for solar flares.
         """
         set_name = name.removesuffix(OTHER_TARGET)
         X, y = self.sets.load(set_name)
@@ -172,7 +175,9 @@ class Abellan2017(CrossValidatedStudy):
         return _claims(comparison)
 
     def saved(self, results: Path) -> Comparison:
-        """Return the results in a file; the means in the report's CSV file are read as the results of a single fold."""
+        """Return the results in a file: folds (JSON lines), or the means in the CSV file of a report, each as a single
+        fold.
+        """
         if results.suffix != ".csv":
             return super().saved(results)
         means = pl.read_csv(results).with_columns(repeat=0, fold=0, error=None, figures=None)
@@ -181,9 +186,10 @@ class Abellan2017(CrossValidatedStudy):
 
 
 def imputed(X: pl.DataFrame) -> pl.DataFrame:
-    """Replace missing numbers by the mean of their column, and other missing values by its most frequent value.
+    """Return the table with missing numbers replaced by the mean of their column, and other missing values by its most
+    frequent value.
 
-    On ties, it is the first value. Columns without values stay unchanged.
+    Of equally frequent values, the first in sorted order is used. Columns without values stay unchanged.
     """
     filled = [
         column.fill_null(column.mean() if column.dtype.is_numeric() else _most_frequent(column))
@@ -194,7 +200,7 @@ def imputed(X: pl.DataFrame) -> pl.DataFrame:
 
 
 def _most_frequent(column: pl.Series) -> Any:
-    """Return the most frequent value of a column, the first in order on ties."""
+    """Return the most frequent value of a column; of equally frequent ones, the first in sorted order."""
     counts = column.drop_nulls().value_counts(sort=True)
     top = counts.filter(pl.col("count") == pl.col("count").max())[column.name]
     return top.sort().first()
@@ -213,12 +219,14 @@ class Results(Group):
         return self.matrix("accuracy")
 
     def pairs(self) -> list[SignedRanks]:
-        """Return tests of all pairs of methods; empty for a single data set."""
+        """Return Wilcoxon tests of the accuracy of all pairs of methods over the data sets; empty for a single data
+        set.
+        """
         return wilcoxon_holm(self.accuracy, METHODS) if len(self.names) > 1 else []
 
 
 class Outer(Group):
-    """Results with thresholds outside the range of the paper, on data sets on which no method failed."""
+    """Results of naive Bayes without a filter and with the thresholds `OUTER`, on data sets on which none failed."""
 
     methods = (PLAIN, TOO_LOW, TOO_HIGH)
     criteria = ("accuracy",)
@@ -226,9 +234,11 @@ class Outer(Group):
 
 
 def means_table(results: Results, *, tested: bool = True) -> TextTable:
-    """Return a table of the means over the data sets by method.
+    """Return a table with one row per method: accuracy in percent, rank, number of features and seconds, as means over
+    data sets.
 
-    ``tested`` adds the numbers of data sets on which a method is significantly better and worse, tested over folds.
+    ``tested`` adds the numbers of data sets on which the method is significantly better and worse than naive Bayes
+    without a filter, by the corrected resampled t-test over folds.
     """
     ranks = average_ranks(results.accuracy)
     records = results.records("accuracy", corrected=True) if tested else {}
@@ -253,13 +263,13 @@ def means_table(results: Results, *, tested: bool = True) -> TextTable:
 
 
 def _tests_table(pairs: list[SignedRanks]) -> TextTable:
-    """Return a table of Wilcoxon tests of pairs of methods."""
+    """Return a table with one row per pair of methods: wins, ties, losses and p-values of its Wilcoxon test."""
     rows = [(pair.first, pair.second, _record(pair), p_text(pair.p_value), p_text(pair.adjusted)) for pair in pairs]
     return TextTable.of(("First", "Second", ">Wins/ties/losses", ">p", ">p, adjusted"), rows)
 
 
 def _record(pair: SignedRanks) -> str:
-    """Return wins, ties and losses of a pair of methods as text."""
+    """Return the wins, ties and losses of the first method of a pair as text, such as "20/3/7"."""
     return f"{pair.wins}/{pair.ties}/{pair.losses}"
 
 
@@ -271,8 +281,9 @@ def _claims(comparison: Comparison) -> tuple[Judged, ...]:
     column = dict(zip(METHODS, results.accuracy.T, strict=True))
 
     def differences(*pairs: tuple[str, str]) -> dict[str, Differences]:
-        """Return the differences in accuracy of pairs of methods over the data sets, by a name such as "NB after IIG -
-        NB".
+        """Return, for pairs of methods, the differences in accuracy (first minus second) over the data sets.
+
+        Keys are names such as "NB after IIG - NB".
         """
         return {f"{one} - {two}": Differences(column[one] - column[two], "data sets") for one, two in pairs}
 
@@ -325,14 +336,17 @@ _RULE = "[The rule for verdicts](../../docs/papers.md#the-rule) is that of all p
 
 
 def claims_section(judged: Sequence[Judged | Closeness]) -> str:
-    """Return the section of the report on the paper's claims, and on why some do not hold."""
+    """Return the Markdown section of the report with a table of the claims, and the reasons why some do not hold."""
     claims = [one for one in judged if isinstance(one, Judged)]
     parts = (CLAIMS, _RULE, claims_table(claims).to_markdown(), reasons(claims))
     return "\n\n".join(part for part in parts if part)
 
 
 def _where(results: Results) -> tuple[TextTable, str]:
-    """Return a table and a sentence on the data sets on which the filter by IIG changes the accuracy most."""
+    """Return a table of the eight data sets on which the filter by IIG changes the accuracy most, and a sentence.
+
+    The sentence says on how many data sets IIG selects all features.
+    """
     plain, imprecise = METHODS.index(PLAIN), METHODS.index(IMPRECISE)
     change = 100 * (results.accuracy[:, imprecise] - results.accuracy[:, plain])
     selected = results.matrix("n_features")

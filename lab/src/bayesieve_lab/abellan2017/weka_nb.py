@@ -21,15 +21,18 @@ CLASSES = "(classes)"
 
 
 def declare(X: pl.DataFrame, y: np.ndarray, states: Mapping[str, Sequence[str]], target: str) -> pl.DataFrame:
-    """Return the table with polars types that declare the states of its text columns, and an empty column for the
-    classes.
+    """Return the table with text columns converted to polars enums of their declared states, and one more column,
+    `CLASSES`.
 
-    ``states`` are the declared states by column; columns without an entry have the states that occur. ``y`` (n_rows,)
-    are the classes, and ``target`` is the name of their column.
+    That column has no values; its type declares the classes. ``states`` are the declared states by column; a column
+    without an entry declares the states that occur. ``y`` (n_rows,) are the classes, and ``target`` is their name in
+    ``states``.
     """
 
     def declared(name: str, values: pl.Series) -> pl.Enum:
-        """Return the polars type with the states of a column."""
+        """Return the enum of the states of the column ``name``: the declared ones, otherwise those that occur in
+        ``values``.
+        """
         return pl.Enum(states.get(name) or values.drop_nulls().unique().sort())
 
     texts = {name: X[name].cast(declared(name, X[name])) for name in X.columns if X.schema[name] == pl.String}
@@ -51,7 +54,11 @@ class DeclaredEncoder(TableEncoder):
     def fit_with_refitter(
         self, X: Any, y: Any, sample_weight: Any = None, *args: Any, **options: Any
     ) -> tuple[CodedTable, LevelRefitter]:
-        """Fit to a table made by `declare`, and return the coded table and a refitter; see `TableEncoder`."""
+        """Fit to a table made by `declare` and its classes (n_rows,); return the coded rows, and a refitter of the
+        levels.
+
+        ``sample_weight`` (n_rows,) are row weights, or None; further arguments are passed to `TableEncoder`.
+        """
         self.n_classes_ = len(X.schema[CLASSES].categories)
         X = X.drop(CLASSES)
         coded, refitter = super().fit_with_refitter(X, y, sample_weight, *args, **options)
@@ -64,7 +71,9 @@ class DeclaredEncoder(TableEncoder):
         return coded, refitter
 
     def transform_coded(self, X: Any, *args: Any, **options: Any) -> CodedTable:
-        """Code new rows of a table made by `declare`."""
+        """Return new rows of a table made by `declare`, coded by the fitted levels; options are those of
+        `TableEncoder`.
+        """
         return super().transform_coded(X.drop(CLASSES), *args, **options)
 
 
@@ -98,7 +107,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
     def fit_coded(self, coded: CodedTable, encoder: DeclaredEncoder) -> WekaNB:
-        """Fit to rows that ``encoder`` has coded."""
+        """Select features and fit to the rows ``coded``, which the fitted ``encoder`` has coded."""
         self.encoder_, self.classes_ = encoder, np.asarray(coded.classes)
         counts, missing = coded.counts, [level.missing_code for level in encoder.levels_]
         tables = [_without(counts.feature(k), code) for k, code in enumerate(missing)]
@@ -114,8 +123,8 @@ class WekaNB(ClassifierMixin, BaseEstimator):
     def _selected(self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]) -> np.ndarray:
         """Return a mask of the features that the filter selects, (n_features,).
 
-        ``tables`` are counts of states by class, (n_states, n_classes) for each feature; ``missing`` has each feature's
-        code of missing values, or None.
+        ``tables`` are counts in the rows ``coded``: for each feature, counts (n_states, n_classes) without missing
+        values. ``missing`` has each feature's code of missing values, or None.
         """
         if self.select == "all":
             return np.ones(len(tables), dtype=bool)
@@ -141,7 +150,11 @@ class WekaNB(ClassifierMixin, BaseEstimator):
     def _spread(
         self, coded: CodedTable, tables: Sequence[np.ndarray], missing: Sequence[int | None]
     ) -> ContingencyCounts:
-        """Return counts of states by declared class, with the filter's treatment of missing values; see `_selected`."""
+        """Return the counts of states by declared class from which the filter computes information gains.
+
+        If ``spread`` was set, missing values are divided among the states; otherwise they are ignored. For the
+        arguments, see `_selected`.
+        """
         if self.spread:
             tables = [
                 table if code is None else _spread(table, coded.counts.feature(k)[code])
@@ -165,16 +178,16 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of the classes, (n_rows, n_classes); see `predict_log_proba`."""
+        """Return probabilities of the classes, (n_rows, n_classes), for a `CodedTable` or a table from `declare`."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row."""
+        """Return the most probable class of each row, (n_rows,), for a `CodedTable` or a table from `declare`."""
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
 
 def _without(table: np.ndarray, code: int | None) -> np.ndarray:
-    """Return the counts ``table``, (n_codes, n_classes), without the row of a code; unchanged if the code is None."""
+    """Return the counts ``table`` (n_codes, n_classes) without its row ``code``; unchanged if ``code`` is None."""
     return table if code is None else np.delete(table, code, axis=0)
 
 
@@ -189,11 +202,10 @@ def _spread(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
 
 
 def _log_probabilities(table: np.ndarray, n_states: int, missing: int | None) -> np.ndarray:
-    """Return log P(state | class) for each code, (n_codes + 1, n_classes): 0 for missing values; the last row is for
-    new states.
+    """Return log P(state | class) by code, (n_codes + 1, n_classes); the last row is for states not seen in training.
 
-    ``table`` are counts (n_states, n_classes), ``n_states`` is the number of declared states, and ``missing`` the code
-    of missing values, or None.
+    The row of missing values is 0. ``table`` are counts (n_states, n_classes), ``n_states`` is the number of declared
+    states, and ``missing`` the code of missing values, or None.
     """
     counts = np.vstack([table, np.zeros((1, table.shape[1]))])
     logs = np.log((counts + 1) / (table.sum(axis=0) + max(n_states, 1)))

@@ -63,7 +63,9 @@ class MixedNB(ClassifierMixin, BaseEstimator):
         self.selector = selector
 
     def fit(self, X: pl.DataFrame, y: np.ndarray) -> MixedNB:
-        """Select columns, and estimate normal densities of numbers and probabilities of categories."""
+        """Select columns, and estimate normal densities of numbers and probabilities of categories; ``y`` (n_rows,) are
+        classes.
+        """
         self.classes_, codes = np.unique(y, return_inverse=True)
         names = X.columns
         if self.selector is not None:
@@ -104,7 +106,9 @@ class MixedNB(ClassifierMixin, BaseEstimator):
 
 
 def main() -> None:
-    """Print one line for each coding and filter, then the results on random draws of 30 data sets."""
+    """Print a table of accuracies with one row for each coding and filter, then the results on random draws of 30 data
+    sets.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of the data sets")
     parser.add_argument("--repetitions", type=int, default=1)
@@ -146,8 +150,10 @@ def main() -> None:
 
 
 def draws_of_30(n_draws: int = 10_000) -> str:
-    """Return a sentence on ``n_draws`` random draws of 30 of the data sets: how often IIG is significantly better, and
-    worse, than NB.
+    """Return a sentence: in which shares of random draws of 30 data sets IIG is significantly better, and worse, than
+    NB.
+
+    Accuracies are those saved in ``abellan2017-means.csv``; ``n_draws`` is the number of draws.
     """
     means = pl.read_csv(Path(__file__).with_name("abellan2017-means.csv")).pivot(
         "method", index="data", values="accuracy"

@@ -35,9 +35,10 @@ _POINTS = "+.2pt"
 
 
 def measured(study: Blanquero2021, name: str, option: str, value: int) -> dict[str, Any]:
-    """Return accuracy and selection time in seconds on each fold of the data set ``name``, as two lists by name.
+    """Return two lists over the folds of the data set ``name``: "accuracies", and "seconds", the CPU time of the
+    selection.
 
-    ``option`` is "combinations" or "cuts", and ``value`` its number.
+    ``option`` is "combinations" or "cuts", and ``value`` is the number of these.
     """
     X, y = study.load(name)
     options: dict[str, Any] = {f"n_{option}": value, "q": SETS[name].q}
@@ -66,7 +67,7 @@ def wanted(folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str
 def judge_compromise(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
     """Judge whether more cuts, or combinations, increase accuracy by less than a percentage point, and take more time.
 
-    Each measurement is a dictionary.
+    ``measurements`` are lines of the file: the fields that identify a measurement, and its results.
     """
     claims = []
     line_of = {(line["option"], line["data"], line["value"]): line for line in measurements}

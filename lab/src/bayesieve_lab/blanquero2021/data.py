@@ -41,7 +41,7 @@ N_SIMULATED = 2000
 
 
 def simulated_name(n_features: int, correlation: float) -> str:
-    """Return the name of a simulated data set."""
+    """Return the name of a simulated data set, such as "p100-rho0.5" for 100 features with correlation 0.5."""
     return f"p{n_features}-rho{correlation:g}"
 
 

@@ -122,7 +122,7 @@ def path_of(results: Path) -> Path:
 
 
 def _tree(saved: dict[str, Any]) -> Tree:
-    """Return a tree from JSON data."""
+    """Return a tree from its fields as read from JSON, in which tuples are lists."""
     merges = tuple(tuple(map(int, merge)) for merge in saved["merges"])
     heights, next_height = tuple(map(float, saved["heights"])), float(saved["next_height"])
     return Tree(merges, heights, next_height, int(saved["n_clusters"]), int(saved["n_combinations"]))
@@ -151,11 +151,13 @@ def tree_of(coded: Any) -> Tree:
 
 
 def normal_features(seed: int, n_draws: int) -> dict[str, tuple[float, ...]]:
-    """Return accuracies in percent of Gaussian naive Bayes by subset of features, one per draw of the data of table 1.
+    """Return accuracies in percent of Gaussian naive Bayes by subset of features, one for each of ``n_draws`` data
+    sets.
 
-    A subset is named by its digits, such as "134". The paper gives the interval [1, 7] of the means but no variances.
-    Here variances are 1, and the means of the classes differ in each feature by 2 Phi^-1(accuracy), where accuracy is
-    that of the feature in table 1. Accuracies are of ten folds.
+    A data set has four features, drawn as for table 1 of the paper. A subset is named by its digits, such as "134". The
+    paper gives the interval [1, 7] of the means but no variances. Here variances are 1, and the means of the classes
+    differ in each feature by 2 Phi^-1(accuracy), where accuracy is that of the feature in table 1. Accuracies are those
+    of ten-fold cross-validation.
     """
     distances = 2 * norm.ppf([TABLE_1[single] / 100 for single in "1234"])
     accuracies: dict[str, list[float]] = {subset: [] for subset in TABLE_1}

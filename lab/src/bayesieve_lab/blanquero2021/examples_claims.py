@@ -213,10 +213,9 @@ def of_simulated(results: Results) -> list[Judged | Closeness]:
 
 
 def _why_not_fewer(results: Results, sizes: list[int]) -> str:
-    """Return a sentence on where the number of features rises with the correlation, compared with its standard
-    deviation.
+    """Return a sentence that lists where the number of selected features does not fall as the correlation rises.
 
-    ``sizes`` are the numbers of simulated features.
+    It adds the standard deviations over the folds. ``sizes`` are the numbers of simulated features to examine.
     """
     sparse, steps = sparse_name("accuracy", "auto"), []
     for p in sizes:
@@ -231,7 +230,10 @@ def _why_not_fewer(results: Results, sizes: list[int]) -> str:
 
 
 def _rises(results: Results, sets: dict[tuple[int, float], PaperSet], rho: float) -> bool:
-    """Return whether the seconds grow with every step of the number of features, at correlation ``rho``."""
+    """Return whether, at correlation ``rho``, the seconds grow with every increase of the number of features.
+
+    Keys of ``sets`` are (number of features, correlation) of the data sets that have results.
+    """
     sparse = sparse_name("accuracy", "auto")
     times = [results.seconds(simulated_name(p, rho), sparse) for p in SIZES if (p, rho) in sets]
     return len(times) > 1 and bool(np.all(np.diff(times) > 0))

@@ -30,14 +30,14 @@ _SHADES = ("#f0b49e", "#e08a6d", "#c8553d", "#8f3623", "#571c0f")
 
 
 def short(method: str) -> str:
-    """Return the name of a method in figures and tables."""
+    """Return the short name of a method, for figures and tables: sparse naive Bayes without its options."""
     if not method.startswith(SPARSE):
         return method
     return f"{SPARSE} (AUC)" if ", auc," in method else f"{SPARSE} (precision)" if ", precision" in method else SPARSE
 
 
 def time_figure(results: Results) -> str:
-    """Return figure 3 as SVG: seconds by correlation, a line for each number of features."""
+    """Return figure 3 as SVG: log10 CPU seconds by correlation, with a line for each number of features."""
     sparse = sparse_name("accuracy", "auto")
     series = []
     for p, colour in zip(SIZES, _SHADES, strict=True):
@@ -49,7 +49,7 @@ def time_figure(results: Results) -> str:
 
 
 def balanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Return figure 4 as SVG: accuracy by number of features, a panel for each data set."""
+    """Return figure 4 as SVG: accuracy in percent by number of features, a panel for each of the data sets ``sets``."""
     panels = [
         Panel(one.name, "features", "accuracy, %", _of_methods(results, one, "n_features", "accuracy", by=1.0))
         for one in sets
@@ -58,8 +58,9 @@ def balanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Return figure 5 as SVG: AUC by number of features, and the recalls of both classes, two panels for each
-    data set.
+    """Return figure 5 as SVG, with two panels for each of the data sets ``sets``.
+
+    The first has AUC by number of features, the second the recalls of both classes; AUC and recalls are in percent.
     """
     panels = []
     for one in sets:
@@ -71,8 +72,9 @@ def unbalanced_figure(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def _of_methods(results: Results, data_set: PaperSet, x: str, y: str, *, by: float) -> list[Series]:
-    """Return a point for each method on a data set, with means of the measures ``x``, times ``by``, and ``y``, in
-    percent.
+    """Return a series with a single point for each method on a data set, at means over the folds.
+
+    The point has the mean of the measure ``x`` times ``by``, and the mean of the measure ``y`` in percent.
     """
     series = []
     for method in results.shown(data_set):

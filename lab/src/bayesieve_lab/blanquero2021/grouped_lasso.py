@@ -70,24 +70,23 @@ class GroupedLasso:
         return np.sqrt(np.bincount(self.group, weights=(slopes**2).sum(axis=1)))
 
     def gradient(self, coefficients: Coefficients) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient of the mean log loss with respect to slopes (n_columns, n_classes) and intercepts
-        (n_classes,).
+        """Return the gradient of the mean log loss at ``coefficients``.
 
-        It is computed at ``coefficients``.
+        The gradient has two parts: for slopes (n_columns, n_classes) and for intercepts (n_classes,).
         """
         surplus = (np.exp(coefficients.log_proba(self.matrix)) - self.one_hot) / len(self.one_hot)
         return self.matrix.T @ surplus, surplus.sum(axis=0)
 
     def start(self) -> Coefficients:
-        """Return the coefficients of the model without features."""
+        """Return coefficients with zero slopes, and the log class shares as intercepts."""
         return Coefficients(np.zeros((self.matrix.shape[1], self.one_hot.shape[1])), np.log(self.one_hot.mean(axis=0)))
 
     def largest_penalty(self) -> float:
-        """Return the smallest penalty for which the model has no features."""
+        """Return the smallest penalty for which all slopes are 0."""
         return float((self.norms(self.gradient(self.start())[0]) / self.weights).max())
 
     def objective(self, coefficients: Coefficients, penalty: float) -> float:
-        """Return the value of the objective function, in nats per row, at some coefficients."""
+        """Return the objective at some coefficients: mean log loss in nats per row, plus penalties of the groups."""
         loss = -float((self.one_hot * coefficients.log_proba(self.matrix)).sum()) / len(self.one_hot)
         return loss + penalty * float(self.weights @ self.norms(coefficients.slopes))
 
@@ -112,9 +111,10 @@ class GroupedLasso:
             yield at
 
     def _solve(self, coefficients: Coefficients, penalty: float, active: np.ndarray, tolerance: float) -> Coefficients:
-        """Return the solution on the columns of active groups, by FISTA; other slopes are 0.
+        """Return the solution for a penalty on the columns of active groups, by FISTA; slopes of other groups are 0.
 
-        The solver starts from ``coefficients``; ``active`` (n_groups,) is a mask; for ``tolerance``, see `path`.
+        The solver starts from ``coefficients``; ``active`` (n_groups,) is a mask. ``tolerance`` is the allowed
+        violation of the optimality conditions, as a share of the penalty.
         """
         columns = np.flatnonzero(active[self.group])
         matrix = np.column_stack([self.matrix[:, columns], np.ones(len(self.one_hot))])
@@ -147,7 +147,7 @@ class GroupedLasso:
 
 
 def _largest_eigenvalue(matrix: np.ndarray) -> float:
-    """Return the largest eigenvalue of the product of a matrix and its transpose, in the order of smaller size."""
+    """Return the largest eigenvalue of X'X for a matrix X, computed from X'X or XX', whichever is smaller."""
     product = matrix.T @ matrix if matrix.shape[1] <= matrix.shape[0] else matrix @ matrix.T
     return float(np.linalg.eigvalsh(product)[-1])
 
@@ -176,7 +176,12 @@ class GroupedLassoPeer(Peer):
         self.n_folds = n_folds
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit the lasso, with a penalty chosen by cross-validation, and return its coefficients; see `Peer`."""
+        """Fit the lasso, with a penalty chosen by cross-validation, and return its coefficients; ``weights`` are not
+        used.
+
+        Of the rows of ``table``, with classes ``codes`` (n_rows,), two thirds are used. If no column varies on these, a
+        classifier that predicts class shares is returned.
+        """
         began, rows = time.thread_time(), np.flatnonzero(learnt_rows(codes))
         table, codes = table.take(rows), codes[rows]
         self._learn_columns(table, _mean_and_deviation)
@@ -197,7 +202,8 @@ class GroupedLassoPeer(Peer):
         return at
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return CPU seconds, and recalls and precisions of two classes, by name.
+        """Return further measures on the test rows by name: CPU seconds of the fit and, for two classes, recalls and
+        precisions.
 
         ``rows`` is the table of test rows, ``codes`` (n_rows,) are their classes as positions among those of the model.
         """
@@ -205,10 +211,11 @@ class GroupedLassoPeer(Peer):
         return figures | (of_two_classes(self.predict_log_proba(rows), codes) if len(self.classes_) == 2 else {})
 
     def _losses(self, whole: GroupedLasso, penalties: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return the log loss of each penalty, summed over held-out rows, (n_penalties,); infinite if a fold ended
-        earlier.
+        """Return the log loss in nats of each of ``penalties`` (n_penalties,), summed over held-out rows,
+        (n_penalties,).
 
-        ``whole`` has all rows to learn from, and ``codes`` (n_rows,) their classes.
+        A fold ends when the loss has not improved for several penalties; the loss of the penalties that it omits is
+        infinite. ``whole`` has all rows of the cross-validation, and ``codes`` (n_rows,) are their classes.
         """
         total = np.zeros(penalties.size)
         folds = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.random_state)
@@ -236,11 +243,16 @@ class GroupedLassoPeer(Peer):
         return np.exp(self.model_.log_proba(matrix[:, self.varying_]))
 
     def _widths(self) -> list[int]:
-        """Return the number of columns of the matrix for each column of the table."""
+        """Return, for each column of the table, the number of matrix columns that encode it."""
         return [len(column) + 1 if isinstance(column, dict) else 1 for column in self.columns_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return the column of the table at a position as columns of the matrix, (n_rows,) or (n_rows, width)."""
+        """Return the table column at ``position`` as matrix columns: (n_rows,) for numbers, otherwise (n_rows, n_values
+        + 1).
+
+        Numbers are standardized; a categorical column has an indicator for each value, and one for missing or unseen
+        values.
+        """
         column = self.columns_[position]
         if isinstance(column, dict):
             return np.eye(len(column) + 1)[self._codes(table, position, unknown=len(column), missing=len(column))]
@@ -249,6 +261,6 @@ class GroupedLassoPeer(Peer):
 
 
 def _mean_and_deviation(numbers: np.ndarray) -> tuple[float, float]:
-    """Return mean and standard deviation of the numbers that are not NaN; 1 instead of a deviation of 0."""
+    """Return mean and standard deviation of the numbers that are not NaN; a deviation of 0 is replaced by 1."""
     present = numbers[~np.isnan(numbers)]
     return (float(present.mean()), float(present.std()) or 1.0) if present.size else (0.0, 1.0)

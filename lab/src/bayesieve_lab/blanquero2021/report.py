@@ -109,7 +109,9 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
 
 
 def _table_1(examples: Examples) -> TextTable:
-    """Return table 1, accuracies by subset of four features, with ours."""
+    """Return table 1 of the paper (accuracy in percent by subset of four features), with the mean and deviation of our
+    draws.
+    """
     rows = []
     for subset, paper in TABLE_1.items():
         draws = np.array(examples.accuracies[subset])
@@ -118,7 +120,9 @@ def _table_1(examples: Examples) -> TextTable:
 
 
 def _table_2(results: Results) -> TextTable:
-    """Return table 2, accuracies and numbers of features on simulated data, with ours."""
+    """Return table 2 of the paper beside our numbers: accuracies in percent, and numbers of features, on simulated
+    data.
+    """
     sparse = sparse_name("accuracy", "auto")
     rows = []
     for one in results.of("simulated"):
@@ -170,7 +174,10 @@ def _with_features(results: Results, name: str, method: str) -> str:
 
 
 def _seconds_table(results: Results) -> TextTable:
-    """Return a table of the seconds, and numbers of candidates, of sparse naive Bayes on simulated data."""
+    """Return a table of the seconds, and mean numbers of candidates, of sparse naive Bayes on simulated data.
+
+    It has one row per number of features, and one column per correlation.
+    """
     sparse = sparse_name("accuracy", "auto")
     rows = []
     for p in SIZES:
@@ -187,7 +194,11 @@ def _seconds(seconds: float) -> str:
 
 
 def _methods_table(results: Results, sets: Sequence[PaperSet]) -> TextTable:
-    """Return the table of every method on every data set."""
+    """Return a table with one row per data set and method: performance, number of features, seconds and number of
+    folds.
+
+    For unbalanced data sets, it also has recalls, and the precision of class 1.
+    """
     two = sets[0].kind == "unbalanced"
     rows = []
     for one in sets:
@@ -199,8 +210,9 @@ def _methods_table(results: Results, sets: Sequence[PaperSet]) -> TextTable:
 
 
 def _line(results: Results, data_set: PaperSet, method: str, *, two: bool, first: bool) -> tuple[str, ...]:
-    """Return a line of the table of methods; ``two`` adds the recalls of two classes, ``first`` the name of the data
-    set.
+    """Return a row of the table of methods, for one method on one data set.
+
+    ``two`` adds recalls, and the precision of class 1; ``first`` shows the name of the data set, otherwise it is empty.
     """
 
     def percent(measure: str) -> str:
@@ -248,7 +260,10 @@ def constraints_table(results: Results, *, smoothed: bool = True) -> TextTable:
 
 
 def _chosen_table(results: Results) -> TextTable:
-    """Return a table of how often each feature of the Australian data is selected."""
+    """Return a table of how often (percent of folds) each feature of the Australian data is selected.
+
+    It has one row for each criterion and constraints of the search.
+    """
     name, q = AUSTRALIAN.ours, AUSTRALIAN.q
     features = [f"V{k}" for k in range(1, 15)]
     rows = []
@@ -260,7 +275,10 @@ def _chosen_table(results: Results) -> TextTable:
 
 
 def _measures_table(results: Results) -> TextTable | None:
-    """Return a table of results with each measure of dependence; None without results."""
+    """Return a table of accuracy or AUC in percent, and number of features, by data set and measure of dependence.
+
+    It is None if no data set has results.
+    """
     rows = []
     for name in MEASURED:
         one = SETS[name]
@@ -280,7 +298,9 @@ def _measures_table(results: Results) -> TextTable | None:
 
 
 def _missing(results: Results, sets: Sequence[PaperSet]) -> str:
-    """Return a list in words of methods that have folds on some data sets but none on others."""
+    """Return a text that lists each data set on which a method has no folds, if the method has folds on others, such as
+    "Boruta on SPECTF".
+    """
     parts = [
         f"{method} on {one.name}"
         for method in COMPARATORS
@@ -291,6 +311,6 @@ def _missing(results: Results, sets: Sequence[PaperSet]) -> str:
 
 
 def _cut_short(results: Results) -> str:
-    """Return a list in words of the data sets on which the time limit ended SNB(MAP), with the share of folds."""
+    """Return a text that lists the data sets on which the time limit ended SNB(MAP), with the share of such folds."""
     shares = {SETS[name].name: results.mean(name, MAP, "cut short") for name in results.names}
     return ", ".join(f"{name} ({share:.0%} of the folds)" for name, share in shares.items() if share > 0)

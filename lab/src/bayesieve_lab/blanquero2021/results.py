@@ -60,12 +60,15 @@ class Results:
         return float(values.mean()) if values.size else float("nan")
 
     def seconds(self, name: str, method: str) -> float:
-        """Return the median CPU seconds for selecting features and fitting, per fold; NaN without folds."""
+        """Return the median over the folds of the CPU seconds for selecting features and fitting; NaN without folds."""
         values = self.values(name, method, "cpu seconds")
         return float(np.median(values)) if values.size else float("nan")
 
     def differences(self, name: str, first: str, second: str, measure: str, *, log: bool = False) -> Differences:
-        """Return the differences, first minus second method, of a measure on their common folds, or of its log10."""
+        """Return the differences in a measure, first minus second method, on the folds that both have on a data set.
+
+        With ``log``, they are differences of log10 of the measure.
+        """
         one, two = self._rows[name, first], self._rows[name, second]
         pairs = {place: (one[place].get(measure), two[place].get(measure)) for place in one if place in two}
         complete = {place: pair for place, pair in pairs.items() if None not in pair}
@@ -73,13 +76,13 @@ class Results:
         return self._folds(list(complete), -np.diff(np.log10(values) if log else values)[:, 0])
 
     def above(self, name: str, method: str, measure: str, bound: float) -> Differences:
-        """Return the values of a measure on the folds less a bound, as a sample to be tested."""
+        """Return the value of a measure minus ``bound`` on each fold of a method, as a sample to be tested."""
         return self._folds(list(self._rows[name, method]), self.values(name, method, measure) - bound)
 
     def _folds(self, places: Sequence[tuple[int, int]], values: np.ndarray) -> Differences:
-        """Return values of folds as a sample for tests over the folds of repeated cross-validation.
+        """Return one number per fold as a sample for tests over the folds of repeated cross-validation.
 
-        ``places`` are the repeat and number of each fold, ``values`` (n_folds,) the differences.
+        ``places`` are the repeat and number of each fold, ``values`` (n_folds,) the numbers.
         """
         repeats = np.array([repeat for repeat, _ in places], dtype=int)
         means = [values[repeats == repeat].mean() for repeat in np.unique(repeats)]
@@ -93,9 +96,9 @@ class Results:
         return self.mean(name, COMPARATORS[0], "n_features")
 
     def folds_in_words(self, names: Sequence[str]) -> str:
-        """Return the number of folds of each data set in words.
+        """Return text with the number of finished folds of each data set, such as "100 of Wine; 10 to 100 of ISOLET".
 
-        It is one number if all methods agree, otherwise the fewest and the most.
+        The fewest and the most are given if methods differ in their number.
         """
         parts: dict[str, list[str]] = defaultdict(list)
         for name in names:

@@ -68,8 +68,9 @@ class Blanquero2021(CrossValidatedStudy):
     """Results of sections 2.2 and 3.1, if they were computed."""
 
     def paper_names(self) -> tuple[str, ...]:
-        """Return the names of the data sets in the order of the run: real ones, simulated ones, and those that take
-        longest.
+        """Return the names of the data sets in the order of the run.
+
+        Real ones come first, then simulated ones, and last the real ones that take longest.
         """
         loadable = self.sets.names("in_blanquero")
         real = [one.ours for one in REAL if one.ours in loadable]
@@ -77,7 +78,10 @@ class Blanquero2021(CrossValidatedStudy):
         return (*(name for name in real if name not in _SLOW), *(one.ours for one in SIMULATED), *slow)
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Return the table and classes of a data set; in unbalanced data sets class 1 is "1" and all others are "2"."""
+        """Return the table and the class labels (n_rows,) of a data set.
+
+        In unbalanced data sets, the label of class 1 is "1", and that of all others "2".
+        """
         one = SETS[name]
         if one.kind == "simulated":
             seed = np.random.SeedSequence(self.options.seed, spawn_key=(one.n_features, round(100 * one.correlation)))
@@ -118,7 +122,7 @@ class Blanquero2021(CrossValidatedStudy):
     def repeats_of(self, name: str) -> int:
         """Return the number of cross-validations of a data set: the requested one, otherwise the paper's.
 
-        It is less for the widest sets.
+        If none is requested, it is at most ``most_repeats`` of the `PaperSet`, which is less for wide data sets.
         """
         repeats = self.protocol.n_repeats
         return repeats if self.options.repetitions else min(repeats, SETS[name].most_repeats)
@@ -130,7 +134,10 @@ class Blanquero2021(CrossValidatedStudy):
         return comparison
 
     def parts(self) -> Iterator[Part]:
-        """Yield the first cross-validation of every data set, then the second one of all, and so on."""
+        """Yield the parts of the run: methods, data sets by name, and folds.
+
+        The first cross-validation of every data set comes first, then the second one of all, and so on.
+        """
         for repeats in range(1, self.protocol.n_repeats + 1):
             split = RepeatedFolds(self.protocol.n_folds, repeats, self.options.seed)
             late: list[Part] = []
@@ -155,14 +162,14 @@ class Blanquero2021(CrossValidatedStudy):
         return self._comparison(rows)
 
     def _comparison(self, rows: dict[Key, dict[str, Any]]) -> Comparison:
-        """Return the comparison of all data sets and methods from ``rows``, results by data set, method, repeat and
+        """Return the comparison of all data sets and methods; ``rows`` are results by data set, method, repeat and
         fold.
         """
         return Comparison.of(self.names, self.methods(), self.protocol, rows)
 
     def _examples(self, results: Path | None) -> Examples:
-        """Return the examples: those saved next to the file ``results`` if their settings are equal, otherwise new
-        ones.
+        """Return the examples saved next to ``results`` if their settings equal those of the study; otherwise compute
+        and save them.
         """
         made_by = {"seed": self.options.seed, "folds": self.protocol.n_folds, "data": AUSTRALIAN.ours in self.names}
         examples = None if results is None else Examples.read(results, made_by)

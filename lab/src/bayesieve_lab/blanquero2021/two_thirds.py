@@ -56,7 +56,10 @@ class TwoThirdsEncoder(BaseEstimator):
     """
 
     def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
-        """Fit the levels to two thirds of the rows, and return these rows coded."""
+        """Fit the levels to two thirds of the rows, and return these rows coded, grouped by class.
+
+        ``y`` (n_rows,) are class labels. A ValueError is raised if there are row weights.
+        """
         if sample_weight is not None:
             raise ValueError("The paper has no row weights; omit them.")
         labels, codes = np.unique(y, return_inverse=True)
@@ -98,7 +101,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
         return TwoThirdsEncoder()
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to a raw table."""
+        """Fit to a raw table (n_rows, n_features) and class labels (n_rows,)."""
         encoder = self.new_encoder()
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
@@ -133,7 +136,7 @@ class TwoThirdsNB(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     def _coded(self, X: Any) -> CodedTable:
-        """Return rows coded by the encoder; coded ones unchanged."""
+        """Return the rows of a raw table coded by the fitted encoder; a `CodedTable` is returned unchanged."""
         return X if isinstance(X, CodedTable) else self.encoder_.transform_coded(X)
 
     def fold_figures(self, rows: CodedTable, codes: np.ndarray) -> dict[str, float | None]:
@@ -217,7 +220,10 @@ class SparseNB(TwoThirdsNB):
         self.n_combinations = n_combinations
 
     def _choose(self, coded: CodedTable, held: CodedTable) -> np.ndarray:
-        """Return a mask (n_features,) of the best candidate on the rows held out."""
+        """Return a mask (n_features,) of the candidate subset that is best on the held-out rows.
+
+        Candidates are models fitted to the rows ``coded``; ``held`` are the held-out rows, coded by the same levels.
+        """
         rows = ScoredRows.training(held, coded.counts, self.smoothing)
         criterion = make_criterion(self.scoring, coded.n_features, coded.classes, "scoring")
         objective = Objective(criterion, rows, make_constraints(self.constraints, coded))

@@ -64,9 +64,14 @@ _MOST_TIMES = 10
 
 @dataclass(frozen=True)
 class Task:
-    """A data set of the challenge, with the predicted and the test error of the paper's best entry (table 5).
+    """A data set of the challenge, or a substitute for one.
 
-    ``guess`` and ``test`` are these errors, or None. The parity of digits (``parity``) replaces the data set Gina.
+    Attributes
+    ----------
+    name, title : name in the catalogue, and title in tables.
+    n_features : number of features.
+    guess, test : predicted and test error of the paper's best entry (table 5); None for substitutes.
+    parity : whether the classes are the parity of digits, which replaces the data set Gina.
     """
 
     name: str
@@ -77,9 +82,10 @@ class Task:
     parity: bool = False
 
     def n_sums(self, method: str) -> int:
-        """Return the number of sums of columns that a method adds.
+        """Return the number of sums of columns that a method adds to the features of this task.
 
-        It is at most the number of different sums, and 0 if most sums would be repeated.
+        It is at most the number of different sums. It is 0 for the initial features, and for methods that would repeat
+        most sums.
         """
         n, order, distinct = CONSTRUCTED.get(method, (0, 2, True))
         n_distinct = comb(self.n_features, order)
@@ -102,15 +108,17 @@ class TunedNB(ThresholdTuner):
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit the classifier, tune its threshold, and measure the CPU seconds."""
+        """Fit the classifier, tune its threshold, and measure the CPU seconds; arguments are those of
+        `ThresholdTuner`.
+        """
         began = time.thread_time()
         super().fit(X, y, sample_weight, groups)
         self.cpu_seconds_ = time.thread_time() - began
         return self
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return the balanced error rate on test rows, with the tuned threshold and with 0.5, and the CPU seconds of
-        training.
+        """Return the balanced error rate on test rows with the tuned threshold ("ber") and with 0.5, and the CPU
+        seconds of training.
 
         ``rows`` is the table of the test rows, ``codes`` (n_rows,) are their classes, 0 and 1.
         """
@@ -123,8 +131,8 @@ class TunedNB(ThresholdTuner):
 
 
 def balanced_error(codes: np.ndarray, predicted: np.ndarray) -> float:
-    """Return the mean of the error rates of the classes present; ``codes`` and ``predicted``, both (n_rows,), are
-    classes.
+    """Return the mean of the error rates of the classes present, for true classes ``codes`` and predicted ones, both
+    (n_rows,).
 
     Examples
     --------
@@ -188,8 +196,9 @@ class Challenge(Study):
         return {name: TunedNB(model, cv="train") for name, model in {INITIAL: entry, **constructed}.items()}
 
     def data(self) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
-        """Return, by name of a task, a function that loads its table and classes; ValueError without a folder of data
-        sets.
+        """Return, by name of a task, a function that loads its table and classes (n_rows,).
+
+        A ValueError is raised if the study has no folder of data sets.
         """
         if not self.tasks:
             raise ValueError("The data sets of the challenge cannot be downloaded; give their folder as `data`.")
@@ -341,9 +350,7 @@ class Entry:
 
     @classmethod
     def of(cls, comparison: Comparison, task: Task, method: str) -> Entry | None:
-        """Return the results of a method on a task; None if there are fewer than two folds, or the method failed on
-        one.
-        """
+        """Return the results of a method on a task; None if it has fewer than two folds, or failed on a fold."""
         rows = [row for row in comparison.rows if (row["data"], row["method"]) == (task.name, method)]
         if len(rows) < 2 or any(row["error"] for row in rows):
             return None
@@ -370,7 +377,7 @@ class Entry:
         return float(np.nanstd(self.errors, ddof=1) / np.sqrt(self.n_folds))
 
     def against(self, initial: Entry, test_share: float) -> Differences:
-        """Return the differences from the errors of ``initial``, the results with the initial features, fold by fold.
+        """Return these errors minus those of ``initial``, the results with the initial features, fold by fold.
 
         ``test_share`` is the number of test rows per training row.
         """
@@ -404,7 +411,10 @@ def guesses(entries: Mapping[tuple[Task, str], Entry]) -> TextTable:
 
 
 def _times(entries: Mapping[tuple[Task, str], Entry]) -> str:
-    """Return figure 12 of the paper, training time by number of values, as SVG, with a line for each task."""
+    """Return figure 12 of the paper as SVG: training time by number of values, with a line for each task.
+
+    ``entries`` are the results by task and method.
+    """
     times: dict[str, list[tuple[float, float]]] = {}
     for (task, _), entry in entries.items():
         times.setdefault(task.title, []).append((1e6 * entry.values, entry.seconds))

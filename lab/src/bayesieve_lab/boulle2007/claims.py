@@ -85,7 +85,11 @@ def findings(group: Group, paper: Paper, where: str, *, whole: bool = True) -> l
 
 
 def challenge_findings(group: Group, paper: Paper, where: str) -> list[Judged]:
-    """Judge the claims about the paper's table 4: those about table 3, and further ones; see `findings`."""
+    """Judge the claims about the paper's table 4: those about table 3, and further ones.
+
+    ``group`` has our results on its data sets, ``paper`` the numbers of the table by criterion and method, and
+    ``where`` names it.
+    """
     worthless = "Without selection, probabilities are worse than those of the null model (rate below 0, not floored)"
     means = {method: cell.mean for method, cell in paper["compression_rate"].items()}
     ours, theirs = _gain(group.means(FLOORED)), _gain(means)
@@ -146,10 +150,10 @@ def _sets(group: Group) -> str:
 def _samples(
     group: Group, paper: Paper, pairs: Pairs, criterion: str
 ) -> tuple[dict[str, Differences], dict[str, float]]:
-    """Return the differences between pairs of methods by a criterion, over the data sets.
+    """Return the differences between pairs of methods by a criterion, as two dictionaries.
 
-    The first result has our samples, the second the paper's differences of means, both by a name such as "NB - NB(EF)".
-    ``group`` has our results, ``paper`` the paper's by criterion and method.
+    The first has our differences over the data sets, the second the paper's differences of means; keys are names such
+    as "NB - NB(EF)". ``group`` has our results, ``paper`` the paper's by criterion and method.
     """
     column = dict(zip(group.methods, group.matrix(criterion).T, strict=True))
     named = {f"{one} - {two}": (one, two) for one, two in pairs}
@@ -159,7 +163,7 @@ def _samples(
 
 
 def _better(group: Group, paper: Paper, pairs: Pairs, criterion: str, *, whole: bool) -> tuple[Check, ...]:
-    """Check for each pair that the first method is better than the second over the data sets.
+    """Return checks, one for each of ``pairs``, that the first method is better than the second over the data sets.
 
     The paper prints significant wins and losses of SNB(CMA), to which the sign test applies. ``group`` has our results,
     ``paper`` the paper's; ``whole`` is True for table 3, False for table 4.
@@ -206,9 +210,9 @@ def _consistent(group: Group, paper: Paper, criterion: str) -> Check:
 
 
 def _overhead(group: Group) -> tuple[Check, ...]:
-    """Return the check of the time of SNB(BMA), which searches like SNB(MAP) and averages the evaluated models.
+    """Return the check that SNB(BMA) takes hardly longer than SNB(MAP), by the difference in log10 of the fit seconds.
 
-    ``group`` has our results by data set and method.
+    Both run the same search; SNB(BMA) also averages the evaluated models. ``group`` has our results.
     """
     seconds = dict(zip(group.methods, np.log10(group.matrix("fit_seconds")).T, strict=True))
     what, (one, two) = "SNB(BMA) - SNB(MAP)", ("SNB(BMA)", "SNB(MAP)")
@@ -217,9 +221,10 @@ def _overhead(group: Group) -> tuple[Check, ...]:
 
 
 def _record(group: Group, paper: Paper, criteria: Sequence[str]) -> tuple[int, int, int, int]:
-    """Return our numbers of significant wins and losses of SNB(CMA) by the paper's test, and then the paper's.
+    """Return our significant wins and losses of SNB(CMA) by the paper's test, and the paper's wins and losses: four
+    numbers.
 
-    Numbers are summed over ``criteria`` and over the other methods; ``group`` has our results, ``paper`` the paper's.
+    They are summed over ``criteria`` and over the other methods; ``group`` has our results, ``paper`` the paper's.
     """
     records = [group.records(criterion, corrected=False)[other] for criterion in criteria for other in OTHERS]
     cells = [paper[of_paper(criterion)][other] for criterion in criteria for other in OTHERS]
@@ -271,7 +276,7 @@ def _by_criterion(group: Group, paper: Paper) -> Check:
 
 
 def _gain(rates: Mapping[str, float]) -> float:
-    """Return the compression rate of SNB(CMA), relative to the mean of SNB(ACC) and SNB(AUC), minus 1.
+    """Return by which share the compression rate of SNB(CMA) exceeds the mean of those of SNB(ACC) and SNB(AUC).
 
     ``rates`` are mean compression rates by method.
     """
@@ -279,10 +284,10 @@ def _gain(rates: Mapping[str, float]) -> float:
 
 
 def _everywhere(group: Group, paper: Paper, criterion: str, enough: float = 1.0) -> Check:
-    """Return the check that SNB(CMA) is the best of the paper's methods on every data set, or on a share ``enough`` of
-    them.
+    """Return the check that SNB(CMA) is the best of the paper's methods on every data set.
 
-    ``group`` has our results, ``paper`` the paper's by criterion and method.
+    If ``enough`` is less than 1, it must be best on more than this share of them. ``group`` has our results, ``paper``
+    the paper's by criterion and method.
     """
     values = group.matrix(criterion)[:, : len(METHODS)].round(DIGITS)
     best = values[:, METHODS.index(REFERENCE)] == values.max(axis=1)

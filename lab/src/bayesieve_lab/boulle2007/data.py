@@ -39,10 +39,13 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperSet(DataFacts):
-    """Data set of table 1 or 2: its description in the paper, and a note if our version differs.
+    """Data set of table 1 or 2: the facts that the paper states, and a note if our version differs.
 
-    ``ours`` is the name of our version, None if there is none; ``first_rows`` is how many of its rows belong to the
-    paper's set, None for all.
+    Attributes
+    ----------
+    name : name in the paper.
+    ours : name of our version in the catalogue; None if there is none.
+    first_rows : number of leading rows of our version that belong to the paper's set; None for all.
     """
 
     name: str
@@ -51,13 +54,16 @@ class PaperSet(DataFacts):
 
 
 def _lines(file: str, table: str) -> list[dict[str, Any]]:
-    """Return the rows of one of the paper's tables, from a CSV file of this folder."""
+    """Return the rows of one of the paper's tables as dictionaries by column.
+
+    ``file`` is the name of a CSV file in this folder, ``table`` the number of the table, such as "3".
+    """
     frame = pl.read_csv(Path(__file__).with_name(file), schema_overrides={"table": pl.String})
     return frame.filter(pl.col("table") == table).drop("table").to_dicts()
 
 
 def _results(table: str) -> dict[str, dict[str, Cell]]:
-    """Return the numbers of one of the paper's tables of results, by criterion and method."""
+    """Return the numbers of table "3" or "4" of the paper, by criterion and method."""
     cells: dict[str, dict[str, Cell]] = {}
     for line in _lines("results.csv", table):
         of_criterion, method = cells.setdefault(line.pop("criterion"), {}), line.pop("method")

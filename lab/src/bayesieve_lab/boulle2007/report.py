@@ -74,10 +74,11 @@ def _results(
     tables: list[tuple[str, TextTable]],
     files: dict[str, str],
 ) -> str:
-    """Return Markdown with a table of results for each criterion and a chart of the means.
+    """Return Markdown with a table of results for each criterion, and a chart of the means; empty without data sets.
 
-    ``paper`` has the paper's numbers, ``kind`` names the data sets, and ``whole`` is the paper's number of them. The
-    tables and the file of the chart are also added to ``tables`` and ``files``. ``group`` has our results.
+    The tables, with titles, are also appended to ``tables``, and the chart is added to ``files``. ``group`` has our
+    results, ``paper`` the paper's numbers by criterion and method; ``kind`` is "UCI" or "Challenge", and ``whole`` the
+    paper's number of data sets of this kind.
     """
     if not group.names:
         return ""
@@ -93,9 +94,10 @@ def _results(
 
 
 def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextTable:
-    """Return a table of means, wins and losses, and ranks by one criterion: the paper's and ours, by method.
+    """Return a table with one row per method: the paper's and our mean, wins and losses, and rank by one criterion.
 
-    ``group`` has our results, ``paper`` the paper's by criterion and method.
+    Wins and losses of SNB(CMA) are shown by the paper's test and by the corrected one. ``group`` has our results,
+    ``paper`` the paper's by criterion and method.
     """
     published = paper[of_paper(criterion)]
     means, ranks = group.means(criterion), group.ranks(criterion)
@@ -120,9 +122,10 @@ def _main_table(group: Group, paper: Mapping[str, Any], criterion: str) -> TextT
 
 
 def _readings(group: Readings, paper: Mapping[str, Any]) -> TextTable:
-    """Return a table of the means of every method with both interpretations of the paper, and the paper's numbers.
+    """Return a table of mean ACC, AUC and CR of three methods, each by several interpretations of the paper's text.
 
-    ``group`` has our results, ``paper`` the paper's by criterion and method.
+    A row of the paper's numbers precedes those of each method. ``group`` has our results, ``paper`` the paper's by
+    criterion and method.
     """
     rows = []
     for name in ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)"):
@@ -135,7 +138,8 @@ def _readings(group: Readings, paper: Mapping[str, Any]) -> TextTable:
 
 
 def _data_table(comparison: Comparison, facts: Mapping[str, DataFacts]) -> TextTable:
-    """Return a table that describes the data sets, with our numbers if they differ from the paper's.
+    """Return a table with the size, classes and notes of each data set; our numbers are added if they differ from the
+    paper's.
 
     ``facts`` describes our copies by name.
     """
@@ -164,7 +168,10 @@ def _alike(theirs: str, ours: str) -> bool:
 
 
 def _seconds(*groups: Group) -> TextTable:
-    """Return a table of the seconds of each method on the UCI and on the challenge data sets."""
+    """Return a table of seconds of training and prediction over all folds, by method, with one column per group.
+
+    The groups are our results on the UCI data sets and on those of the challenge.
+    """
     shown = {name: group.seconds() for name, group in zip(("UCI", "Challenge"), groups, strict=True) if group.names}
     rows = [(method, *(f"{seconds[method]:.1f}" for seconds in shown.values())) for method in (*METHODS, OURS)]
     columns = ("Training and prediction, one thread, all folds", *(f">{name}" for name in shown))

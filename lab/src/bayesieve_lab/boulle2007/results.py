@@ -22,14 +22,14 @@ TITLES = {
 
 
 def of_paper(criterion: str) -> str:
-    """Return the paper's name of the criterion with which one of our criteria is compared."""
+    """Return the name of the paper's criterion with which ``criterion``, one of ours, is compared."""
     return criterion if criterion in MEASURES else "compression_rate"
 
 
 class Group(cross_validated.Group):
-    """Data sets of a comparison on which no method of the paper failed, with the seven methods in the paper's order.
+    """Results on the data sets on which no method of the paper failed; methods are the paper's seven and, last, ours.
 
-    Means of our method are NaN if it lacks a data set.
+    Means of our method are NaN if it has no results on one of the data sets.
     """
 
     methods: ClassVar[tuple[str, ...]] = (*METHODS, OURS)
@@ -42,8 +42,7 @@ class Group(cross_validated.Group):
         return dict(zip(self.methods, self.matrix(measure).mean(axis=0).tolist(), strict=True))
 
     def ranks(self, measure: str, *, shared: Literal["mean", "best"] = "best") -> dict[str, float]:
-        """Return average ranks of the paper's methods by a performance measure; our method is ranked instead of
-        SNB(CMA).
+        """Return the average rank of each method by a performance measure; ours is ranked in place of SNB(CMA).
 
         ``shared`` is the rank of equal methods: the best of their ranks as in the paper (the ranks of its table 3 sum
         to 25.8, 26.6 and 27.9, mean ranks of seven methods to 28), or their mean rank as in tests of ranks.
@@ -56,7 +55,9 @@ class Group(cross_validated.Group):
         return {**ranks, OURS: float(our_rank)}
 
     def seconds(self) -> dict[str, float]:
-        """Return the seconds of training and prediction, coding included, over all folds, by method."""
+        """Return the seconds of training and prediction, coding included, summed over all folds and data sets, by
+        method.
+        """
         total = dict.fromkeys(self.methods, 0.0)
         for row in self.comparison.rows:
             if row["data"] in self.names and row["method"] in total and row["fit_seconds"] is not None:
@@ -65,18 +66,17 @@ class Group(cross_validated.Group):
 
 
 class Readings(Group):
-    """Results of the paper's averaging methods and SNB(ACC), each by two interpretations of the paper's text
-    (*readings*).
-    """
+    """Results of SNB(CMA), SNB(BMA) and SNB(ACC), each by several interpretations of the paper's text (*readings*)."""
 
     methods = ("SNB(CMA)", "SNB(BMA)", "SNB(ACC)", *VARIANTS)
     needed = ()
 
 
 def _average_ranks(matrix: np.ndarray, shared: Literal["mean", "best"]) -> np.ndarray:
-    """Return the average rank of each column, (n_methods,), of a matrix (n_data, n_methods) in which higher is better.
+    """Return the average rank of each column of ``matrix`` (n_data, n_methods), (n_methods,); the highest value has
+    rank 1.
 
-    For ``shared``, see `Group.ranks`.
+    ``shared`` is the rank of equal values: the "mean" or the "best" of their ranks.
     """
     if shared == "mean":
         return average_ranks(matrix)

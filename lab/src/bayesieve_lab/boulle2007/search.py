@@ -47,9 +47,9 @@ _LARGE = 1e6
 
 
 def rounds(trace: SearchTrace) -> list[int]:
-    """Return, for each start of the search, the number of rounds that changed the subset.
+    """Return, for each start of a search, the number of rounds that changed the subset.
 
-    An addition after a removal begins a new round.
+    A round is a pass of additions followed by one of removals; an addition after a removal begins a new round.
     """
     counts = []
     for start in range(trace.n_starts):
@@ -59,7 +59,7 @@ def rounds(trace: SearchTrace) -> list[int]:
 
 
 def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
-    """Return the cost of each start of a search after its first pass of additions, and at its end, as two lists."""
+    """Return two lists with one cost per start of a search: after its first pass of additions, and at its end."""
     first, last = [], []
     for start in range(trace.n_starts):
         moves = trace.walk_moves(start)
@@ -71,7 +71,11 @@ def final_costs(trace: SearchTrace) -> tuple[list[float], list[float]]:
 
 
 def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
-    """Measure the search on a data set.
+    """Measure the search on a data set, and return numbers by name.
+
+    "rounds" has the number of starts with 0, 1, 2, ... rounds. "bounded" and "free" are the best costs with and without
+    the paper's limit on rounds; "forward" and "whole" are standard deviations of the cost over the starts, after the
+    first additions and at the end.
 
     Returns the rounds, the best cost with and without the paper's limit on rounds, and standard deviations of the cost
     over the starts, after the first additions and at the end.
@@ -91,8 +95,9 @@ def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
 
 
 def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
-    """Return ``n_rows`` coded rows of two classes, with ``n_features`` features of four levels, each slightly
-    informative.
+    """Return coded rows of two classes with features of four levels.
+
+    Each feature is slightly informative about the class, later ones less.
     """
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, 2, n_rows).astype(np.uint8)
@@ -105,7 +110,9 @@ def simulated(n_rows: int, n_features: int, seed: int = 0) -> CodedTable:
 
 
 def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
-    """Measure one search on simulated rows: CPU seconds, and numbers of starts and evaluations."""
+    """Run one search on simulated rows; return its CPU seconds ("seconds") and numbers of starts and evaluations
+    ("moves").
+    """
     problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate")
     seconds = []
     for _ in range(2 if n_rows * n_features <= _TWICE else 1):  # the first one may compile
@@ -116,7 +123,7 @@ def of_cells(n_rows: int, n_features: int) -> dict[str, Any]:
 
 
 def by_area(n_rows: int, n_features: int) -> dict[str, Any]:
-    """Measure the CPU seconds of the whole path of a forward selection by AUC."""
+    """Return, under "area seconds", the CPU seconds of a complete forward selection by AUC on simulated rows."""
     problem = SubsetProblem.of(simulated(n_rows, n_features), "m-estimate", AUC())
     seconds = []
     for _ in range(2):  # the first one may compile
@@ -159,7 +166,10 @@ def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any
 
 
 def judge_search(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Judge the claims of section 3.5, and the optimal accuracy in section 5.1, by measurements (dictionaries)."""
+    """Judge the claims of section 3.5, and the optimal accuracy in section 5.1.
+
+    ``measurements`` are the lines of the file of measurements.
+    """
     sets = [line for line in measurements if "data" in line]
     timed = [line for line in measurements if "seconds" in line]
     claims = [
@@ -206,8 +216,9 @@ def judge_search(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
 
 
 def _of_prior(n_features: int = 19) -> Judged:
-    """Judge the costs of the first and the last feature in the prior of section 3.3, for as many features as waveform
-    has.
+    """Judge whether the first and the last feature cost about log K and log 2 in the prior of section 3.3.
+
+    K is ``n_features``, by default the number of features of waveform.
     """
     prior = np.asarray(MAPCost(n_features).prior(np.arange(n_features + 1)))
     costs = {
@@ -228,7 +239,10 @@ def _of_waveforms(accuracy: float, n_rows: int) -> Judged:
 
 
 def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
-    """Judge how the seconds of forward selection by AUC, by (rows, features), grow with both."""
+    """Judge whether the time of forward selection by AUC grows with K^2 and N log N, for K features and N rows.
+
+    ``seconds`` are CPU seconds by (rows, features).
+    """
     (n_rows, _), (_, n_features) = FORWARD[0], FORWARD[-1]
     by_features = {k: value for (n, k), value in seconds.items() if n == n_rows}
     by_rows = {n * float(np.log2(n)): value for (n, k), value in seconds.items() if k == n_features}
@@ -240,10 +254,10 @@ def _of_areas(seconds: Mapping[tuple[int, int], float]) -> Judged:
 
 
 def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[float], list[float]]:
-    """Return K N log2(K N) for K features and N rows, and the seconds, of the measurements with ``n_features``
-    features.
+    """Return two lists over the measurements with ``n_features`` features: K N log2(K N) for K features and N rows, and
+    seconds.
 
-    ``timed`` are measurements as dictionaries.
+    ``timed`` are measurements of the search on simulated rows, see `of_cells`.
     """
     lines = [line for line in timed if line["features"] == n_features]
     cells = [line["rows"] * line["features"] for line in lines]
@@ -251,9 +265,9 @@ def sizes_of(timed: Sequence[dict[str, Any]], n_features: int) -> tuple[list[flo
 
 
 def time_figure(measurements: Sequence[dict[str, Any]]) -> str:
-    """Return an SVG of the seconds of the search by K N log(K N).
+    """Return an SVG of the CPU seconds of the search by K N log2(K N), for K features and N rows, both in log10.
 
-    Each measurement is a dictionary.
+    ``measurements`` are the lines of the file of measurements.
     """
     timed, series = [line for line in measurements if "seconds" in line], []
     for n_features, colour in zip(FEATURES, _COLOURS, strict=True):
@@ -270,17 +284,20 @@ def time_figure(measurements: Sequence[dict[str, Any]]) -> str:
 
 
 def search_path(results: Path) -> Path:
-    """Return the path of the file with these measurements, next to other results."""
+    """Return the path of the file with these measurements, next to the file of results ``results``."""
     return results.with_name(f"{results.stem}-search.jsonl")
 
 
 def read_search(results: Path) -> list[dict[str, Any]]:
-    """Return the measurements in the file next to other results."""
+    """Return the measurements in the file next to the file of results ``results``; empty if there is none."""
     return read_lines(search_path(results))
 
 
 def main(folder: str, path: str, most_cells: str = "1e7") -> None:
-    """Run the missing measurements, and draw the figure; the arguments are those of the command line."""
+    """Run the missing measurements, save them in the file ``path``, and draw the figure next to it.
+
+    ``folder`` has the data sets; ``most_cells`` is the largest number of rows times features.
+    """
     study, file = Boulle2007(Options(data=Path(folder), n_jobs=1)), Path(path)
     lines = add_missing(file, wanted(study, float(most_cells)))
     record(file, study.settings)

@@ -91,14 +91,20 @@ class Boulle2007(CrossValidatedStudy):
         return {**{name: chosen[name] for name in (*METHODS, *VARIANTS)}, OURS: MeasuredNB()}
 
     def _published(self, name: str, **changes: Any) -> MeasuredNB:
-        """Return one of the paper's methods, with the smoothing of the study and further changed options."""
+        """Return the paper's method ``name``, with the smoothing of the study.
+
+        ``changes`` are further parameters of the classifier to set, such as ``selector__tol``.
+        """
         model = as_published(name).set_params(smoothing=self.smoothing)
         if not isinstance(model.selector, str):
             model.set_params(selector__smoothing=self.smoothing)
         return MeasuredNB(**model.set_params(**changes).get_params(deep=False))
 
     def load(self, name: str) -> tuple[Any, np.ndarray]:
-        """Return the paper's rows of a data set, and their classes, numbered from 0 in the order of their labels."""
+        """Return the paper's rows of a data set, and their classes (n_rows,).
+
+        Classes are numbered from 0 in the order of their labels.
+        """
         X, y = self.sets.load(name)
         first = BY_OURS[name].first_rows
         if first is not None:
@@ -106,8 +112,9 @@ class Boulle2007(CrossValidatedStudy):
         return X, np.unique(y, return_inverse=True)[1]
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
-        """Run the comparison and, with the waveform data, the study of all subsets; results are added to the file
-        ``results``.
+        """Run the comparison and, if the waveform data are used, the study of all subsets.
+
+        Results are added to the file ``results``, and those of the study to a file next to it.
         """
         comparison = super().measure(results, verbose)  # first: it fails at once if data are missing
         if WAVEFORM in self.names and not self.options.quick:

@@ -124,8 +124,11 @@ class SplitResult:
 class WaveformStudy:
     """Results of the waveform study, as plain values that JSON can hold.
 
-    ``share`` is the share of training rows. The first of the ``splits`` is reported in detail; the others show how much
-    numbers depend on the split.
+    Attributes
+    ----------
+    n_rows, n_features, n_classes : size of the data.
+    share : share of training rows.
+    splits : results of each split. The first one is reported in detail; the others show how much numbers depend on it.
     """
 
     n_rows: int
@@ -246,20 +249,22 @@ class _Split:
         )
 
     def _indicator(self, features: np.ndarray) -> np.ndarray:
-        """Return weight 1 for ``features`` (positions) and 0 for others, (n_features,)."""
+        """Return an array (n_features,) that is 1 at the positions ``features`` and 0 elsewhere."""
         weights = np.zeros(self._coded.n_features)
         weights[features] = 1.0
         return weights
 
     def _measures(self, weights: np.ndarray) -> dict[str, float]:
-        """Return performance measures on the test rows, by name, of naive Bayes with feature weights (n_features,)."""
+        """Return performance measures on the test rows, by name, of naive Bayes whose features have ``weights``,
+        (n_features,).
+        """
         model = DiscreteNB(feature_weights=weights).fit(self._coded)
         measures = fold_measures(model.predict_log_proba(self._test), self._test_codes, self._train_counts)
         return {name: float(measures[name]) for name in (*MEASURES, "log_loss")}
 
 
 def posterior_of(subsets: EverySubset) -> Posterior:
-    """Return the posterior distribution of the subsets."""
+    """Return the posterior distribution of all subsets, computed from their costs."""
     cost, sizes = subsets.cost, subsets.sizes
     order = np.argsort(cost, kind="stable")
     below = _powers_of_ten(cost - cost[order[0]])
@@ -280,7 +285,9 @@ def posterior_of(subsets: EverySubset) -> Posterior:
 
 
 def number_of(subsets: EverySubset, features: np.ndarray) -> int | None:
-    """Return the number of the subset of the features at these positions; None if one of them is not a candidate."""
+    """Return the number of the subset of the features at positions ``features``; None if one of them is not a
+    candidate.
+    """
     candidates = subsets.problem.candidates
     if not np.isin(features, candidates).all():
         return None
@@ -316,18 +323,21 @@ def largest_area(subsets: RatedSubsets) -> tuple[int, float]:
 
 
 def _smallest(subsets: EverySubset, numbers: np.ndarray) -> int:
-    """Return the one of several subsets, given by ``numbers`` (n,), with fewest features, then of lowest cost."""
+    """Return, of the subsets with the given numbers (n,), the number of the one with fewest features.
+
+    Among equally small ones, that of lowest cost is returned.
+    """
     order = np.lexsort((numbers, subsets.cost[numbers], subsets.sizes[numbers]))
     return int(numbers[order[0]])
 
 
 def _powers_of_ten(nats: Any) -> Any:
-    """Convert nats to powers of ten."""
+    """Return differences of log probabilities in nats as powers of ten, in the shape of ``nats``."""
     return nats / np.log(10.0)
 
 
 def _numbers(features: np.ndarray) -> tuple[int, ...]:
-    """Return positions of features as numbers from 1."""
+    """Return positions of features (from 0) as numbers of features (from 1)."""
     return tuple((np.asarray(features) + 1).tolist())
 
 
@@ -381,14 +391,14 @@ def read_waveform(results: Path, made_by: dict[str, Any] | None = None) -> Wavef
 
 
 def waveform_path(results: Path) -> Path:
-    """Return the file of the study next to ``results``."""
+    """Return the path of the file of the study, next to the file of results ``results``."""
     return results.with_name(f"{results.stem}-waveform.json")
 
 
 def _restored(kind: Any, saved: Any) -> Any:
-    """Return a value of the type ``kind``, such as a dataclass or tuple, from JSON data.
+    """Return an object of the type ``kind`` from ``saved``, its content as read from JSON.
 
-    Raise TypeError if the data have another type.
+    ``kind`` is a dataclass, tuple, dict or plain type. A TypeError is raised if the content has another type.
     """
     if is_dataclass(kind):
         types = get_type_hints(kind)

@@ -17,7 +17,15 @@ WHERE = "Sections 5 and 6"
 
 @dataclass(frozen=True)
 class Number:
-    """A number of the paper, and the function that computes ours on a split; ``digits`` is the number of decimals."""
+    """A number that the paper reports, and the function that computes ours.
+
+    Attributes
+    ----------
+    what : description of the number.
+    paper : its value in the paper.
+    ours : function of the results of a split that returns our value.
+    digits : number of decimals.
+    """
 
     what: str
     paper: float
@@ -25,7 +33,9 @@ class Number:
     digits: int = 0
 
     def judged(self, splits: Sequence[SplitResult]) -> Judged:
-        """Judge whether the paper's number, of a single split, lies in the prediction interval of the splits."""
+        """Judge whether the paper's number, which is of a single split, lies in the prediction interval of our
+        ``splits``.
+        """
         values = [round(float(self.ours(split)), self.digits) for split in splits]
         check = predicted("splits", self.paper, values, "splits", f",.{self.digits}f")
         return Judged(WHERE, self.what, (check,))
@@ -33,7 +43,13 @@ class Number:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the paper, and the function that checks it on a split."""
+    """A statement of the paper.
+
+    Attributes
+    ----------
+    what : the statement.
+    holds : function of the results of a split that returns whether the statement is true.
+    """
 
     what: str
     holds: Callable[[SplitResult], bool]
@@ -63,15 +79,20 @@ def features_text(numbers: Iterable[int]) -> str:
 
 
 def _size(method: str) -> Callable[[SplitResult], float]:
-    """Return a function of a split: the number of features of positive weight by a method."""
+    """Return a function from the results of a split to the number of features to which a method gives a positive
+    weight.
+    """
     return lambda split: len(split.selected(method))
 
 
 def _times(rank: int) -> Callable[[SplitResult], float]:
-    """Return a function of a split: the power of ten by which the best subset is more probable than that of a rank."""
+    """Return a function from the results of a split to a power of ten.
+
+    It is that by which the best subset is more probable than the one of the given rank (1 is best).
+    """
 
     def power(split: SplitResult) -> float:
-        """Return the power of ten on a split."""
+        """Return the power of ten for the results of one split."""
         top = split.posterior.top
         return top[min(rank, len(top)) - 1].below_best
 
@@ -79,55 +100,48 @@ def _times(rank: int) -> Callable[[SplitResult], float]:
 
 
 def mean_size(split: SplitResult) -> float:
-    """Return the mean number of features of the more probable half of the subsets.
-
-    ``split`` are the results on one split of the rows.
-    """
+    """Return the mean number of features over the more probable half of all subsets, from the results of one split."""
     counts = split.posterior.sizes_of_better_half
     return float(np.average(np.arange(len(counts)), weights=counts))
 
 
 def in_all_top(split: SplitResult) -> set[int]:
-    """Return the features that are in all of the most probable subsets; numbers from 1.
-
-    ``split`` are the results on one split of the rows.
-    """
+    """Return the features (numbers from 1) that are in every one of the most probable subsets of one split."""
     return set.intersection(*(set(model.features) for model in split.posterior.top))
 
 
 def _moved(split: SplitResult) -> np.ndarray:
-    """Return the absolute differences between the feature weights of SNB(BMA) and of SNB(MAP), (n_features,).
-
-    ``split`` are the results on one split of the rows.
+    """Return how far the feature weights of SNB(BMA) and SNB(MAP) differ on one split: absolute differences,
+    (n_features,).
     """
     return np.abs(np.subtract(split.weights["SNB(BMA)"], split.weights["SNB(MAP)"]))
 
 
 def _cma(split: SplitResult) -> np.ndarray:
-    """Return the weights of the informative features by SNB(CMA), (n_informative,).
-
-    ``split`` are the results on one split of the rows.
-    """
+    """Return the weights that SNB(CMA) gives to the informative features on one split, (n_informative,)."""
     return np.array(split.weights[REFERENCE])[np.array(split.informative) - 1]
 
 
 def peaks_of(weights: Sequence[float]) -> list[int]:
-    """Return the features (numbers from 1) with larger weights than both neighbours."""
+    """Return the features (numbers from 1) whose weights are larger than those of both neighbours; ``weights`` has all
+    features.
+    """
     around = np.concatenate([[0.0], weights, [0.0]])
     higher = (around[1:-1] > around[:-2]) & (around[1:-1] > around[2:])
     return (np.flatnonzero(higher) + 1).tolist()
 
 
 def _is_best(split: SplitResult, method: str, measures: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether a method has higher values than each of the ``others`` by each of the ``measures``."""
+    """Return whether, on one split, a method has a higher value than each of the ``others`` by each of the
+    ``measures``.
+    """
     mine = split.measures[method]
     return all(mine[m] > split.measures[other][m] for m in measures for other in others if other != method)
 
 
 def _dominated(split: SplitResult) -> int:
-    """Return the number of methods of figure 4 that are dominated by another method on all three criteria.
-
-    ``split`` are the results on one split of the rows.
+    """Return how many methods of figure 4 have lower values than another method by all of ACC, AUC and CR, on one
+    split.
     """
     methods = [method for method in EXHAUSTIVE if method != REFERENCE]
     return sum(

@@ -82,10 +82,7 @@ def findings(study: WaveformStudy) -> tuple[str, ...]:
 
 
 def weights_table(split: SplitResult) -> TextTable:
-    """Return a table of the weights by method and feature.
-
-    ``split`` are the results on one split of the rows.
-    """
+    """Return a table of the weights on one split, with one row per feature and one column per method."""
     names = (*EXHAUSTIVE, BY_SEARCH, OURS)
     weights = zip(*(split.weights[name] for name in names), strict=True)
     rows = [(f"V{number}", *(f"{weight:.2f}" for weight in row)) for number, row in enumerate(weights, start=1)]
@@ -93,9 +90,8 @@ def weights_table(split: SplitResult) -> TextTable:
 
 
 def top_table(split: SplitResult, n: int = 10) -> TextTable:
-    """Return a table of the most probable subsets.
-
-    ``split`` are the results on one split of the rows, and ``n`` is the number of subsets.
+    """Return a table of the ``n`` most probable subsets of one split: rank, features, and how much more probable the
+    best is.
     """
     rows = [
         (str(rank), str(len(model.features)), features_text(model.features), times_text(model.below_best))
@@ -105,14 +101,15 @@ def top_table(split: SplitResult, n: int = 10) -> TextTable:
 
 
 def times_text(power: float) -> str:
-    """Return 10^``power`` as text: in digits if it is below a million."""
+    """Return 10^``power`` as text: in digits below a million, otherwise as a power such as "10^8"."""
     return f"{10**power:,.1f}" if power < 1 else f"{10**power:,.0f}" if power < 6 else f"10^{power:.0f}"
 
 
 def distribution_table(split: SplitResult) -> TextTable:
-    """Return a table of the distribution of the probabilities of all subsets, at shares of 0 %, 10 %, ..., 100 %.
+    """Return a table of how improbable subsets are: powers of ten below the best, at shares of 0 %, 10 %, ..., 100 % of
+    them.
 
-    ``split`` are the results on one split of the rows.
+    Shares count from the least probable subset of the split.
     """
     quantiles = split.posterior.quantiles
     at = [round(tenth * (len(quantiles) - 1) / 10) for tenth in range(11)]
@@ -122,7 +119,11 @@ def distribution_table(split: SplitResult) -> TextTable:
 
 
 def measures_table(study: WaveformStudy) -> TextTable:
-    """Return a table of performance measures on the first split, and on all splits."""
+    """Return a table of performance measures with one row per method.
+
+    It has the values on the test rows of the first split and, if there are several, means and deviations over all
+    splits.
+    """
     first, splits = study.splits[0], study.splits
     labels = {**SHORT, "log_loss": "ILF"}
     columns = ["Method", ">Features", *(f">{label}" for label in labels.values())]
@@ -138,7 +139,11 @@ def measures_table(study: WaveformStudy) -> TextTable:
 
 
 def differences_table(study: WaveformStudy) -> TextTable:
-    """Return a table of SNB(CMA) minus each other method, over the splits."""
+    """Return a table with one row for each method other than SNB(CMA), and two columns per performance measure.
+
+    The columns are the mean over the splits of SNB(CMA) minus the method, and its p-value by the corrected resampled
+    t-test.
+    """
     columns = ("Method", *(title for label in SHORT.values() for title in (f">{label} difference", ">p")))
     rows = []
     for method in (*EXHAUSTIVE, BY_SEARCH, OURS):
@@ -150,13 +155,16 @@ def differences_table(study: WaveformStudy) -> TextTable:
 
 
 def difference(study: WaveformStudy, method: str, measure: str) -> PairedTest:
-    """Return the paired test of SNB(CMA) against a method by a performance measure, over the splits."""
+    """Return the corrected resampled t-test, over the splits, of SNB(CMA) (first) against ``method``.
+
+    ``measure`` is the name of the performance measure.
+    """
     ours, theirs = ([s.measures[name][measure] for s in study.splits] for name in (REFERENCE, method))
     return corrected_resampled_t(ours, theirs, study.splits[0].n_test / study.splits[0].n_train)
 
 
 def _beaten(study: WaveformStudy) -> str:
-    """Return a sentence on the methods of the paper that SNB(CMA) beats, by criterion."""
+    """Return a list in words: by each criterion, the paper's methods than which SNB(CMA) is significantly better."""
     others = [method for method in EXHAUSTIVE if method != REFERENCE]
     parts = []
     for measure, label in SHORT.items():
@@ -210,5 +218,5 @@ def _figures(study: WaveformStudy) -> dict[str, str]:
 
 
 def _subsets(split: SplitResult) -> str:
-    """Return the number of subsets in words."""
+    """Return the number of all subsets as text, such as "524,288 subsets"."""
     return f"{split.posterior.n_models:,} subsets"

@@ -26,6 +26,6 @@ def waves_figure() -> str:
 
 
 def _line(name: str, colour: str, values: np.ndarray) -> Series:
-    """Return a line through ``values`` at 1, 2, ... for a figure."""
+    """Return a named series for a figure: a line of a colour through ``values`` at 1, 2, ...."""
     points = tuple(Point(float(at), float(value)) for at, value in enumerate(values, start=1))
     return Series(name, colour, points, joined=True, radius=0)

@@ -78,7 +78,11 @@ class Tested:
     counts: np.ndarray
 
     def rate(self, change: Probabilities) -> float:
-        """Return the compression rate of the probabilities after ``change`` is applied to them."""
+        """Return the compression rate of changed probabilities.
+
+        The function ``change`` maps probabilities (n_rows, n_classes) and the numbers of training and test rows to new
+        ones.
+        """
         shares = np.where(self.counts > 0, self.counts, 0.5) / self.counts.sum()
         changed = change(np.exp(self.log_proba), int(self.counts.sum()), self.codes.size)
         of_true_class = changed[np.arange(self.codes.size), self.codes]
@@ -89,8 +93,10 @@ class Tested:
         return metrics.accuracy(self.log_proba, self.codes)
 
     def area(self, score: Callable[[np.ndarray], np.ndarray]) -> float:
-        """Return the AUC of the scores that the function ``score`` computes from log probabilities; ties count one
-        half.
+        """Return the AUC of the scores that ``score`` computes from log probabilities, both (n_rows, n_classes).
+
+        Ties count one half; for several classes, it is the mean of one class against the others, weighted by class
+        shares.
         """
         from sklearn.metrics import roc_auc_score
 
@@ -120,8 +126,9 @@ def main(folder: str, names: str = "") -> None:
 
 
 def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str, list[Tested]]:
-    """Return the predictions on the test rows of all folds of a data set, by method; ``models`` are the methods by
-    name.
+    """Return the predictions of each method on the test rows of the folds of a data set: one entry per fold, by method.
+
+    ``models`` are unfitted classifiers by name.
     """
     X, codes = study.load(name)
     classes = np.unique(codes)
@@ -147,9 +154,9 @@ def on_set(study: Boulle2007, models: Mapping[str, Any], name: str) -> dict[str,
 
 
 def small_probabilities(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
-    """Print mean compression rates over the data sets, by treatment of small probabilities.
+    """Print mean compression rates over the data sets, with a line for each treatment of small probabilities.
 
-    ``tested`` has the predictions by data set and method.
+    ``tested`` has the predictions of each fold by data set and method.
     """
     print(f"Mean compression rate over {len(tested)} data sets, and mean distance from the paper without NB(EF)")
     print_line("", METHODS)
@@ -163,9 +170,9 @@ def small_probabilities(tested: Mapping[str, Mapping[str, list[Tested]]]) -> Non
 
 
 def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
-    """Print the mean AUC over the data sets, from exact and from rounded probabilities.
+    """Print the mean AUC over the data sets, by exact and by rounded probabilities, for every method of the paper.
 
-    ``tested`` has the predictions by data set and method.
+    ``tested`` has the predictions of each fold by data set and method.
     """
     print("\nMean area under the ROC curve")
     print_line("paper", [TABLE_3["auc"][method].mean for method in METHODS])
@@ -177,13 +184,16 @@ def areas(tested: Mapping[str, Mapping[str, list[Tested]]]) -> None:
 
 
 def print_unseen(study: Boulle2007, name: str) -> None:
-    """Print how results of NB(EF) on a data set change with Khiops' treatment of categories never seen in training."""
+    """Print how results of NB(EF) on a data set change if categories never seen in training are treated as by Khiops.
+
+    See `as_rarest`; nothing is printed if they do not change.
+    """
     # The paper counts the column of sequence names of Yeast as a feature.
     X, y = study.sets.load("yeast_names") if name == "yeast" else study.load(name)
     codes = np.unique(y, return_inverse=True)[1]
 
     def figures(unseen: Callable[[CodedTable, CodedTable], CodedTable] | None) -> np.ndarray:
-        """Return mean accuracy, AUC and CR over the folds; ``unseen`` recodes the test rows, or is None."""
+        """Return mean ACC, AUC and CR over the folds, (3,); ``unseen`` is the argument of `_by_value`."""
         folds = list(_by_value(study, X, codes, unseen))
         return np.array(
             [np.nanmean([measure(fold) for fold in folds]) for measure in (accuracy, log_odds_area, floored)]
@@ -196,16 +206,18 @@ def print_unseen(study: Boulle2007, name: str) -> None:
 
 
 def print_change(title: str, change: np.ndarray) -> None:
-    """Print the change of ACC, AUC and CR, (3,), on a data set, and of their means over 30 data sets."""
+    """Print the changes ``change`` (3,) of ACC, AUC and CR on a data set, and the resulting changes of the means over
+    30 sets.
+    """
     if np.abs(change).max() > 0:
         print_line(title, [*change, *(change / 30)], digits=4)
 
 
 def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iterator[Tested]:
-    """Yield the predictions of NB(EF) on the test rows of each fold.
+    """Yield the predictions of NB(EF), on categories coded one by one, for the test rows of each fold.
 
-    ``codes`` (n_rows,) are the classes of the table ``X``. The function ``unseen`` recodes the test rows, given the
-    training rows; None leaves them unchanged.
+    ``codes`` (n_rows,) are the classes of the table ``X``. ``unseen`` is a function that recodes the test rows, given
+    these and the training rows; None leaves them unchanged.
     """
     classes = np.unique(codes)
     for fold in study.protocol.split(codes):
@@ -220,8 +232,9 @@ def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iter
 
 
 def as_rarest(test: CodedTable, train: CodedTable) -> CodedTable:
-    """Return the test rows with codes that no training row has replaced by the rarest one, the last of several, as
-    Khiops does.
+    """Return the test rows with codes that do not occur in training replaced by the rarest code of the feature.
+
+    Of equally rare codes, the last one is used, as in Khiops. ``train`` are the coded training rows.
     """
     changed = test.codes.copy()
     for k, n_levels in enumerate(train.n_levels.tolist()):
@@ -231,12 +244,12 @@ def as_rarest(test: CodedTable, train: CodedTable) -> CodedTable:
 
 
 def _with_codes(test: CodedTable, codes: np.ndarray) -> CodedTable:
-    """Return a coded table with other level numbers, ``codes`` (n_features, n_rows)."""
+    """Return a copy of the coded rows ``test`` with the codes ``codes``, (n_features, n_rows)."""
     return CodedTable(codes=codes, n_levels=test.n_levels, names=test.names, levels=test.levels)
 
 
 def averagings() -> dict[str, Any]:
-    """Return variants of SNB(CMA) by name."""
+    """Return unfitted variants of SNB(CMA) by name: other counts of models, numbers of starts and smoothing."""
     options: dict[str, Any] = {"exhaustive": False, "count": "evaluations"}
     selectors = {
         "as in table 3": CompressionAveraging(**options),
@@ -256,17 +269,17 @@ def accuracy(fold: Tested) -> float:
 
 
 def log_odds_area(fold: Tested) -> float:
-    """Return the AUC by log odds, which have no ties by rounding."""
+    """Return the AUC of log odds as scores, which unlike probabilities have no ties by rounding."""
     return fold.area(metrics.class_scores)
 
 
 def floored(fold: Tested) -> float:
-    """Return the compression rate with probabilities of at least 1 / test rows."""
+    """Return the compression rate with probabilities of the true class of at least 1 / number of test rows."""
     return fold.rate(RATES["at least 1 / T, test rows"])
 
 
 def _mean(folds: list[Tested], measure: Callable[[Tested], float]) -> float:
-    """Return the mean of a measure over the folds, without NaN."""
+    """Return the mean of a measure over the folds, except those on which it is NaN."""
     return float(np.nanmean([measure(fold) for fold in folds]))
 
 
