@@ -16,7 +16,9 @@ class ClassifierWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator: Any
 
     def _adopt(self, classifier: Any) -> None:
-        """Copy ``classes_`` and, if present, ``n_features_in_`` and ``feature_names_in_`` from a fitted classifier."""
+        """Set ``classes_`` and, if the fitted classifier has them, ``n_features_in_`` and ``feature_names_in_`` to
+        those of ``classifier``.
+        """
         self.classes_ = np.asarray(classifier.classes_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -27,5 +29,7 @@ class ClassifierWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.feature_names_in_ = classifier.feature_names_in_
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: those of the wrapped classifier for the values that it accepts."""
+        """Return scikit-learn's tags of a classifier, with the input tags (the kinds of values accepted) of the wrapped
+        one.
+        """
         return replace(super().__sklearn_tags__(), input_tags=get_tags(self.estimator).input_tags)

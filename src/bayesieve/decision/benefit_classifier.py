@@ -157,9 +157,9 @@ class BenefitClassifier(ClassifierWrapper):
         return self
 
     def keep(self, classifier: Any, class_count: Any) -> BenefitClassifier:
-        """Use a fitted classifier without refitting it, and return self.
+        """Use the fitted classifier ``classifier`` without refitting it, and return self.
 
-        ``class_count`` holds the number of its training rows of each class, shape (n_classes,).
+        ``class_count`` (n_classes,) holds the number (or weight) of its training rows of each class.
         """
         self.estimator_, self.amount_estimator_ = classifier, None
         self._adopt(classifier)
@@ -220,7 +220,8 @@ class BenefitClassifier(ClassifierWrapper):
         return names[expected.argmax(axis=1)]
 
     def total_benefit(self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None) -> float:
-        """Return the total benefit of this classifier's decisions in rows whose true classes and amounts are known.
+        """Return the total benefit of this classifier's decisions, in the unit of ``benefit``, in rows whose classes
+        are known.
 
         If there is an ``amount_estimator``, the decisions use its estimates, and the true amounts only measure their
         benefit.
@@ -239,8 +240,10 @@ class BenefitClassifier(ClassifierWrapper):
         return float(realised.sum() if weights is None else realised @ weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, benefit: Any = None) -> float:
-        """Return the mean benefit of the decisions per row. It is the accuracy if the constructor's ``benefit`` is
-        None.
+        """Return the mean benefit of the decisions per row: `total_benefit` of the same arguments divided by the sum of
+        the row weights.
+
+        It is the accuracy if neither benefits nor amounts are given.
         """
         realised, weights = self._realised(X, y, benefit, sample_weight)
         return float(np.average(realised, weights=weights))
@@ -248,12 +251,12 @@ class BenefitClassifier(ClassifierWrapper):
     def profit_curve(
         self, X: Any, y: Any, benefit: Any = None, sample_weight: Any = None, **options: Any
     ) -> ProfitCurve:
-        """Compute the profit of taking the second of two decisions for the rows that gain most by it, for every share
-        of rows.
+        """Return the profit of taking the second of two decisions in the rows that gain most by it, for every share of
+        rows.
 
-        Parameters are those of `total_benefit`; ``options`` are those of `bayesieve.profit_curve`. Rows are ranked by
-        the expected gain of the second decision over the first. The thresholds of the curve are such gains, in the unit
-        of the benefits.
+        ``X``, ``y``, ``benefit`` and ``sample_weight`` are those of `total_benefit`; ``options`` are further arguments
+        of `bayesieve.profit_curve`. Rows are ranked by the expected gain of the second decision over the first. The
+        thresholds of the curve are such gains, in the unit of the benefits.
         """
         rows, expected, benefits = self._outcomes(X, y, benefit, sample_weight)
         if expected.shape[1] != 2:
@@ -266,19 +269,21 @@ class BenefitClassifier(ClassifierWrapper):
         return profit_curve(target.classes[target.codes], gain, benefit=benefits.values, **options)
 
     def _realised(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the benefit of the decision taken in each labelled row, (n_rows,), and the weights of these rows.
+        """Return the benefit of the decision taken in each labelled row, (n_labelled,), and the weights of these rows
+        or None.
 
-        The parameters are those of `total_benefit`.
+        ``X`` holds the rows, ``y`` their true classes, ``benefit`` their true amounts or benefits, and
+        ``sample_weight`` their weights; see `total_benefit`.
         """
         rows, expected, benefits = self._outcomes(X, y, benefit, sample_weight)
         codes = positions_in(rows.target, self._classes(), "y")
         return benefits.realised(expected.argmax(axis=1), codes), rows.weights
 
     def _outcomes(self, X: Any, y: Any, benefit: Any, sample_weight: Any) -> tuple[LabelledRows, np.ndarray, Benefits]:
-        """Return the labelled rows, the expected benefits on which decisions are based, (n_rows, n_decisions), and the
-        true benefits.
+        """Return the labelled rows, the expected benefits by which decisions are taken, and the true benefits.
 
-        The parameters are those of `total_benefit`.
+        The expected benefits have shape (n_labelled, n_decisions). ``X`` holds the rows, ``y`` their true classes,
+        ``benefit`` their true amounts or benefits, and ``sample_weight`` their weights; see `total_benefit`.
         """
         self._refuse_scan(X, y)
         probability, rows = self.predict_proba(X), LabelledRows.of(X, y, sample_weight)
@@ -317,8 +322,8 @@ class BenefitClassifier(ClassifierWrapper):
         return shares
 
     def _prior_ratio(self) -> np.ndarray | None:
-        """Return ``class_prior`` divided by the class shares in training, shape (n_classes,); None if no
-        ``class_prior`` is set.
+        """Return ``class_prior`` divided by the class shares in training, shape (n_classes,); None if ``class_prior``
+        is None.
         """
         shares = self.class_shares()
         if shares is None:
@@ -332,10 +337,11 @@ class BenefitClassifier(ClassifierWrapper):
         return np.divide(shares, trained, out=np.zeros_like(shares), where=trained > 0)
 
     def benefits_of(self, X: Any, benefit: Any, n_rows: int, *, estimate: bool = True) -> Benefits:
-        """Return the benefits of all decisions in the rows of ``X``.
+        """Return the benefits of all decisions in the ``n_rows`` rows of ``X``.
 
-        ``benefit`` holds known amounts (n_rows,) or replaces the constructor's benefits; ``n_rows`` is the number of
-        rows. Unknown amounts are estimated if ``estimate`` is True and there is an ``amount_estimator``, otherwise NaN.
+        ``benefit`` holds known amounts (n_rows,) or, in any other shape, replaces the constructor's ``benefit``; None
+        uses it. Unknown amounts are estimated if ``estimate`` is True and there is an ``amount_estimator``, otherwise
+        benefits that depend on them are NaN.
         """
         n_classes = self._classes().size
         if benefit is not None and not is_column(benefit):
@@ -395,8 +401,8 @@ class BenefitClassifier(ClassifierWrapper):
         self.amount_estimator_ = estimator.fit(take_rows(X, rows), amounts[rows], **options)
 
     def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters of ``fit`` that the classifier receives, by scikit-learn's metadata routing if it is
-        enabled.
+        """Return the parameters ``fit_params`` of ``fit`` that the classifier receives, selected by scikit-learn's
+        metadata routing if it is enabled.
         """
         from sklearn import get_config
 

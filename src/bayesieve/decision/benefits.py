@@ -73,12 +73,12 @@ class Benefits:
 def read_benefits(
     benefit: Any, n_classes: int, n_rows: int, *, X: Any = None, amount: Any = None, amount_benefit: Any = None
 ) -> Benefits:
-    """Return checked benefits for ``n_rows`` rows.
+    """Return the checked benefits of all decisions, for a table of ``n_rows`` rows.
 
     ``benefit`` is a matrix (n_decisions, n_classes) or (n_rows, n_decisions, n_classes), nested lists of numbers and
-    columns, or a function of the rows ``X`` that returns one of these. If ``amount`` (n_rows,) is given,
-    ``amount_benefit``, a matrix (n_decisions, n_classes), times the amount of each row is added. Raise ValueError,
-    listing the supported shapes, for any other shape.
+    columns, a function of the rows ``X`` that returns one of these, or None for 1 if the decision names the true class
+    and 0 otherwise. If ``amount`` (n_rows,) is given, the amount of each row times ``amount_benefit`` is added; see
+    `amount_slope`. Raise ValueError, listing the supported shapes, for any other shape.
     """
     if callable(benefit):
         if X is None:
@@ -102,11 +102,11 @@ def read_benefits(
 
 
 def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
-    """Return the checked benefit per unit of the amount, for a benefit matrix of the given shape (n_decisions,
-    n_classes).
+    """Return the checked benefit per unit of the amount, shape (n_decisions, n_classes).
 
-    If ``amount_benefit`` is None, only the second decision gains the amount, in rows of the second class. Raise
-    ValueError then unless there are two decisions and two classes.
+    ``shape`` is the shape of the benefit matrix to which it is added. If ``amount_benefit`` is None, only the second
+    decision gains the amount, in rows of the second class. Raise ValueError then unless there are two decisions and two
+    classes.
     """
     if amount_benefit is None:
         if tuple(shape) != (2, 2):
@@ -119,8 +119,8 @@ def amount_slope(amount_benefit: Any, shape: Sequence[int]) -> np.ndarray:
 
 
 def is_column(values: Any) -> bool:
-    """Return whether ``values``, an argument ``benefit``, hold one number (an amount) per row, rather than a matrix,
-    cells or a function.
+    """Return whether ``values``, passed as ``benefit``, hold one number per row (an amount), rather than a benefit
+    matrix, rows of cells or a function.
     """
     if isinstance(values, (list, tuple)):
         return len(values) == 0 or not isinstance(values[0], (Sequence, np.ndarray))
@@ -128,16 +128,17 @@ def is_column(values: Any) -> bool:
 
 
 def column_of_numbers(values: Any, name: str, n_rows: int) -> np.ndarray:
-    """Return one number per row as float64, (n_rows,), NaN if missing.
+    """Return ``values``, one number per row, as a float64 array, (n_rows,), NaN if missing.
 
-    Raise ValueError that calls the column ``name`` if ``values`` are not ``n_rows`` numbers.
+    Raise ValueError, which calls the column ``name``, if they are not ``n_rows`` numbers.
     """
     return column_of(values, name, n_rows).numbers()
 
 
 def _values(benefit: Any, n_rows: int) -> np.ndarray:
-    """Convert ``benefit`` to a float array, (n_decisions, n_classes) or (n_rows, n_decisions, n_classes); raise
-    ValueError if it has another shape.
+    """Convert ``benefit`` to a float array, (n_decisions, n_classes) or (n_rows, n_decisions, n_classes).
+
+    ``n_rows`` is the number of rows of the table. Raise ValueError if the array has another shape.
     """
     if isinstance(benefit, Sequence) and not isinstance(benefit, str):
         return _of_cells(benefit, n_rows)

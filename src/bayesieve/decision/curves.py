@@ -45,7 +45,9 @@ class ProfitCurve(ShortRepr):
 
     @property
     def best(self) -> int:
-        """Position of the entry with the largest profit; of several, the one with the smallest share."""
+        """Position of the entry with the largest profit; of several equal ones, that with the smallest
+        share of rows.
+        """
         return int(self.profit.argmax())
 
     def _facts(self) -> dict[str, Any]:
@@ -212,8 +214,14 @@ def gains_curve(y: Any, score: Any, *, pos_label: Any = None, sample_weight: Any
 def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Rank the rows of positive weight by descending score.
 
-    Return their positions in ``score``, the end of each run of equal scores in the ranking, the distinct scores
-    (infinity first, then descending), and the weights of the ranked rows.
+    ``score`` and ``sample_weight`` have shape (n_rows,); ``sample_weight`` may be None.
+
+    Returns
+    -------
+    order : (n_ranked,) positions of the ranked rows in ``score``.
+    ends : (n_distinct,) position of the last row of each run of equal scores in the ranking.
+    thresholds : (n_distinct + 1,) infinity, then the distinct scores in descending order.
+    weights : (n_ranked,) weights of the ranked rows.
     """
     scores = column_of_numbers(score, "score", n_rows)
     if np.isnan(scores).any():
@@ -237,8 +245,8 @@ def _band(
     ----------
     uncontacted, gained : (n_rows,) profit without contact, and its increase by contact, of each row in the order of
         contact.
-    ends : (n_points - 1,) last row of each run of equal scores.
-    n_bootstrap, confidence, seed : number of samples, confidence level, and seed of the generator.
+    ends : (n_points - 1,) position of the last row of each run of equal scores.
+    n_bootstrap, confidence, seed : number of samples, confidence level in (0, 1), and seed of the generator.
     """
     n_points = ends.size + 1
     if n_bootstrap == 0:

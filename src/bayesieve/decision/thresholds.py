@@ -64,8 +64,10 @@ def jaccard(confusion: np.ndarray) -> np.ndarray:
 
 
 def matthews_corrcoef(confusion: np.ndarray) -> np.ndarray:
-    """Return Matthews' correlation coefficient for each confusion matrix, shape (n,); for several classes as in
-    Gorodkin (2004). It is 0 if all rows are predicted as one class.
+    """Return Matthews' correlation coefficient for each confusion matrix, shape (n,); 0 if all rows are predicted as
+    one class.
+
+    For several classes, it is the coefficient of Gorodkin (2004).
     """
     true, predicted = confusion.sum(axis=2), confusion.sum(axis=1)
     total = true.sum(axis=1)
@@ -80,8 +82,8 @@ MEASURES: dict[str, Measure] = {
 
 
 def recalls_of(confusion: np.ndarray) -> np.ndarray:
-    """Return the recall of every class, shape (n, n_classes), from confusion matrices (n, true class, predicted class);
-    NaN for classes without rows.
+    """Return the recall of every class, shape (n, n_classes), from confusion matrices (n, true class, predicted class).
+    It is NaN for classes without rows.
     """
     rows = confusion.sum(axis=2)
     return np.divide(_correct(confusion), rows, out=np.full(rows.shape, np.nan), where=rows > 0)
@@ -94,14 +96,15 @@ def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
 
     Parameters
     ----------
-    measure : function of confusion matrices that ranks the decisions that reach all bounds.
+    measure : function of confusion matrices
+        Ranks the decisions that reach all bounds.
     least : float array, shape (n_classes,)
-    Lowest allowed recall of each class; 0 for no bound.
+        Lowest allowed recall of each class; 0 for no bound.
     """
 
     def bounded(confusion: np.ndarray) -> np.ndarray:
-        """Return the measure of confusion matrices (n, true class, predicted class), shape (n,); a lower value with a
-        shortfall.
+        """Return ``measure`` of confusion matrices (n, true class, predicted class), shape (n,). Matrices whose recalls
+        miss a bound get a very low value, the lower the larger the shortfall.
         """
         values = np.asarray(measure(confusion), dtype=np.float64)
         missing = np.maximum(least - np.nan_to_num(recalls_of(confusion)), 0.0).sum(axis=1)
@@ -155,8 +158,7 @@ def best_threshold(
 def best_class_weights(
     probability: np.ndarray, codes: np.ndarray, measure: Measure, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return factors of the class probabilities, shape (n_classes,) with mean 1, that give `weighted_class` a large
-    measure, and that measure.
+    """Return factors of the class probabilities that give the predictions of `weighted_class` a large measure.
 
     Coordinate ascent: one factor after the other is set to its best value, found by one sort, until none improves the
     measure. It starts from equal factors and from the inverse class shares; the better local optimum is returned.
@@ -167,6 +169,13 @@ def best_class_weights(
     codes : (n_rows,) positions of the true classes.
     measure : function of confusion matrices, higher is better.
     weights : (n_rows,) row weights; None if all are 1.
+
+    Returns
+    -------
+    class_weights : float array, shape (n_classes,)
+        Factors, with mean 1.
+    value : float
+        Measure of the predictions with these factors.
     """
     probability, n_classes = np.asarray(probability, dtype=np.float64), probability.shape[1]
     counted = np.ones(codes.size) if weights is None else weights
@@ -177,8 +186,10 @@ def best_class_weights(
 
 
 def weighted_class(probability: np.ndarray, class_weights: np.ndarray) -> np.ndarray:
-    """Return the position of the class j with the largest class_weights[j] P(j | x) in each row, (n_rows,); the first
-    one on ties. ``probability`` has shape (n_rows, n_classes).
+    """Return the position of the class j with the largest class_weights[j] P(j | x) in each row, shape (n_rows,).
+
+    ``probability`` (n_rows, n_classes) holds P(j | x), and ``class_weights`` has shape (n_classes,). On ties, the first
+    class wins.
     """
     return (np.asarray(probability, dtype=np.float64) * class_weights).argmax(axis=1)
 
@@ -196,8 +207,8 @@ def confusion_of(codes: np.ndarray, predicted: np.ndarray, n_classes: int, weigh
 def _ascent(
     probability: np.ndarray, codes: np.ndarray, counted: np.ndarray, measure: Measure, start: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Improve factors of the class probabilities one after the other, from ``start`` (n_classes,); return them, and the
-    measure that they reach.
+    """Improve factors of the class probabilities one after the other; return them, (n_classes,), and the measure
+    reached.
 
     Parameters
     ----------
@@ -209,7 +220,7 @@ def _ascent(
     n_classes = start.size
 
     def value_of(class_weights: np.ndarray) -> float:
-        """Return the measure of the predictions with these factors."""
+        """Return the measure of the predictions with the factors ``class_weights``, shape (n_classes,)."""
         predicted = weighted_class(probability, class_weights)
         return float(_checked(measure(confusion_of(codes, predicted, n_classes, counted)[None]), 1)[0])
 
@@ -435,7 +446,8 @@ class ThresholdTuner(ClassifierWrapper):
         return self
 
     def _tune(self, probability: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, measure: Measure) -> None:
-        """Set the threshold or the class weights, and the score and the recalls that they reach.
+        """Set the threshold or the class weights to those with the largest measure, and the score and the recalls they
+        reach.
 
         Parameters
         ----------
@@ -471,8 +483,8 @@ class ThresholdTuner(ClassifierWrapper):
     def _least_recalls(self, rows: np.ndarray) -> np.ndarray:
         """Return ``min_recall`` as an array, shape (n_classes,), 0 for classes without a bound.
 
-        ``rows`` (n_classes,) is the number (or weight) of rows of each class; a bound for a class without rows is an
-        error.
+        ``rows`` (n_classes,) is the number (or weight) of rows of each class. Raise ValueError for a bound outside [0,
+        1], or for a class without rows.
         """
         least = np.zeros(self.classes_.size)
         for label, bound in (self.min_recall or {}).items():
@@ -495,8 +507,8 @@ class ThresholdTuner(ClassifierWrapper):
         return self.classes_[self._decided(self.predict_proba(X))]
 
     def _decided(self, probability: np.ndarray) -> np.ndarray:
-        """Return the position in ``classes_`` of the predicted class of each row, (n_rows,), from class
-        probabilities.
+        """Return the predicted class of each row as its position in ``classes_``, shape (n_rows,), from class
+        probabilities (n_rows, n_classes), by the tuned threshold or class weights.
         """
         if self.class_weights_ is not None:
             return weighted_class(probability, self.class_weights_)
@@ -505,8 +517,9 @@ class ThresholdTuner(ClassifierWrapper):
         return np.where(probability[:, place] >= self.best_threshold_, place, 1 - place)
 
     def _measure(self, n_classes: int) -> Measure:
-        """Return the function of confusion matrices that ``scoring`` names; raise ValueError if it is unknown or
-        unsuitable.
+        """Return the function of confusion matrices that ``scoring`` is or names.
+
+        Raise ValueError if the name is unknown, or the measure needs two classes and ``n_classes`` is another number.
         """
         if callable(self.scoring):
             return self.scoring
@@ -519,10 +532,11 @@ class ThresholdTuner(ClassifierWrapper):
     def _out_of_fold(
         self, X: Any, labels: np.ndarray, weights: np.ndarray | None, groups: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of the test rows of all folds, (n,), and their class probabilities (n, n_classes) by
-        models trained on the other folds.
+        """Return the positions of the test rows of all folds, (n,), and their class probabilities, (n, n_classes).
 
-        ``labels`` are the true classes, ``weights`` row weights or None, and ``groups`` the group of each row or None.
+        The probabilities of a fold are those of a model trained on the training rows of the fold. ``labels`` are the
+        true classes, ``weights`` row weights or None, and ``groups`` the group of each row or None, each of shape
+        (n_rows,).
         """
         rows, probabilities = [], []
         for train, test in row_splits(_N_FOLDS if self.cv is None else self.cv, labels, groups, weights=weights):
@@ -537,5 +551,7 @@ class ThresholdTuner(ClassifierWrapper):
         return np.concatenate(rows), np.concatenate(probabilities)
 
     def _trained(self, X: Any, y: Any, weights: Any) -> Any:
-        """Return a clone of the classifier, fitted to the given rows with their weights, if any."""
+        """Return a clone of the classifier, fitted to the rows ``X`` with labels ``y`` and, unless it is None, row
+        weights ``weights``.
+        """
         return clone(self.estimator).fit(X, y, **({} if weights is None else {"sample_weight": weights}))
