@@ -131,7 +131,7 @@ def test_thresholds_without_a_meaning_are_refused(thresholds: Any, message: str)
 def test_a_score_is_a_number(column: list[Any], type_: str) -> None:
     series = pd.Series(column, dtype="datetime64[us]" if type_ == "datetime" else object)
     frame = pd.DataFrame({"ok": [1, 2, 3], "odd": series})
-    with pytest.raises(ValueError, match=f"Column 'odd' holds values of type {type_} but a score must be a number"):
+    with pytest.raises(ValueError, match=f"Column 'odd' contains values of type {type_}, but scores must be numbers"):
         IndicatorEncoder([1]).fit(frame, [0, 1, 1])
     encoder = IndicatorEncoder([1]).fit(frame.assign(odd=1.0), [0, 1, 1])
     if type_ == "datetime":

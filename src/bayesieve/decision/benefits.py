@@ -185,7 +185,7 @@ def positions_in(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
     unknown = [label for label in target.classes.tolist() if label not in positions]
     if unknown:
         raise ValueError(
-            f"{name} contains {unknown[0]!r}, which is not one of {list(positions)!r:.80}; correct this value."
+            f"{name} holds {unknown[0]!r}, which is not one of {list(positions)!r:.80}; correct this value."
         )
     return np.array([positions[label] for label in target.classes.tolist()], dtype=np.int64)[target.codes]
 

@@ -136,8 +136,8 @@ class Copies:
         """Raise ValueError if the disk is nearly full."""
         if shutil.disk_usage(self.folder.path).free < _BYTES_LEFT:
             raise ValueError(
-                f"The copy of the rows in Parquet would fill the disk of {self.folder.path.parent}; give a folder= on "
-                "a larger one."
+                f"The copy of the rows in Parquet would fill the disk of {self.folder.path.parent}; set folder= to "
+                "one on a larger disk."
             )
 
     def _show(self, n_rows: int, n_bytes: int) -> None:
