@@ -170,8 +170,8 @@ def fit_evidence(
     n_logits = n_logits_of(class_counts.size)
     intercept, intercept_factors, omitted = class_log_prior(class_counts), np.zeros((n_logits, 0)), np.zeros(n_logits)
     fitted, is_fitted = dict[int, FeatureEvidence](), False
-    importance = np.where(by_value, averaged, weights)
-    terms = collect_terms(coded, levels, logs, importance, by_value, calibration, options)
+    weights_by_value = {k: float(averaged[k]) for k in np.flatnonzero(by_value).tolist()}
+    terms = collect_terms(coded, levels, logs, weights_by_value, calibration, options)
     if terms and calibration.loss is not None and calibration.final_rows is not None:
         # Constant and excluded columns do not count as candidates, so that adding them changes no model.
         n_out = len({*levels.constant.tolist(), *options.excluded})

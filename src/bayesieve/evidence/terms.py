@@ -105,8 +105,7 @@ def collect_terms(
     coded: CodedTable,
     levels: Sequence[FeatureLevels],
     logs: Sequence[np.ndarray],
-    importance: np.ndarray,
-    by_value: np.ndarray,
+    weights_by_value: Mapping[int, float],
     calibration: CalibratedWeights,
     options: FitOptions,
 ) -> list[Term]:
@@ -120,14 +119,16 @@ def collect_terms(
     coded : the rows, coded by ``levels``.
     levels : levels of all features.
     logs : for each feature, (n_levels, n_classes) log P(level | class).
-    importance : (n_features,) fitted weights; for features that are fitted by value, the weights of the search.
-    by_value : (n_features,) mask of the features whose values are fitted one by one.
+    weights_by_value : weights of the search of the features whose values are fitted one by one, by position. Their
+        fitted weights are 0.
     calibration : fitted weights, and the rows of the fit.
     options : what to fit.
     """
     if calibration.loss is None or options.fit == "weights" or not (options.drop or calibration.weights.any()):
         return []
     rows, weights = calibration.loss.rows, calibration.weights
+    importance = weights.copy()
+    importance[list(weights_by_value)] = list(weights_by_value.values())
     cells: dict[int, FeatureLevels] = {}
     if options.fit == "cells" and rows.refitter is not None and coded.levels is not None:
         features, cells, codes = split_levels(coded, levels, importance, rows, options)
@@ -155,7 +156,7 @@ def collect_terms(
             is_refitted=k in refitted,
             shape=Shape(of_level.size),
             correction=counted - logs[k][of_level] if sign or is_curve else None,
-            is_by_value=bool(by_value[k]),
+            is_by_value=k in weights_by_value,
         )
         terms.append(term)
     shapes = choose_shapes(terms, coded.n_classes)
