@@ -91,7 +91,7 @@ class Commands(TyperGroup):
     """Typer group that reports every error of its commands as one line on the error stream, with an exit status."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> Any:
-        """Run the command that the arguments name, and exit with its status."""
+        """Run the command that ``args`` (by default, the arguments of the process) name, and exit with its status."""
         arguments = list(sys.argv[1:] if args is None else args)
         status = 0
         self._main_shell_completion(
@@ -118,8 +118,8 @@ class Commands(TyperGroup):
 
 
 def _explained(error: BaseException) -> tuple[str, int]:
-    """Return the line to print for an exception, and the exit status. The line is empty if there is nothing to
-    report.
+    """Return the line to print for an exception, and the exit status of the command. The line is empty if nothing
+    should be printed.
     """
     if isinstance(error, typer.Exit):
         return "", error.exit_code
@@ -164,7 +164,9 @@ def _interruption(error: BaseException | None) -> BaseException | None:
 
 
 def _its_option(match: re.Match[str]) -> str:
-    """Return the command line option for a Python parameter that a message names."""
+    """Return the command line option that corresponds to a Python parameter, given as the match of its name in a
+    message.
+    """
     name = match[0]
     return "--" + _OPTIONS.get(name, name.removeprefix("n_")).replace("_", "-")
 
@@ -315,10 +317,10 @@ def names_in(text: str) -> list[str]:
 
 
 def assigned(texts: list[str], read: type, rule: str) -> dict[str, Any]:
-    """Parse texts such as NAME=VALUE into a dict, with values converted by ``read``.
+    """Parse texts of the form NAME=VALUE into a dict, with values converted by the type ``read``.
 
-    Raise CommandError for a text of any other form; its message is ``rule``, such as "--code must be a column and its
-    code", and the text.
+    Raise CommandError for a text of any other form. Its message is ``rule`` (such as "--code must be a column and its
+    code"), followed by the text.
     """
     values = {}
     for text in texts:
@@ -488,8 +490,8 @@ def _text(content: object) -> Text:
 
 
 def _bar(value: float | None, others: Sequence[float | None]) -> Text:
-    """Return a bar of up to `_BAR_CELLS` characters for a number, scaled by the largest of ``others``, the numbers of
-    the column; empty for None.
+    """Return a bar of up to `_BAR_CELLS` characters for the number ``value``; empty for None. ``others`` are all
+    numbers of the column, the largest of which has the full length.
     """
     from rich.text import Text
 

@@ -123,8 +123,10 @@ def _search(name: str, *n_levels: int) -> None:
 
 
 def _auc(n_levels: int, n_selected: int) -> None:
-    """Compile the kernels that compute the AUC of subsets of features with ``n_levels`` levels each; ``n_selected`` is
-    the size from which candidates are evaluated. Kernels that count rows belong to other families.
+    """Compile the kernels that compute the AUC, by evaluating subsets of features with ``n_levels`` levels each.
+
+    Candidate features are evaluated for subsets of more than ``n_selected`` features. Kernels that count rows belong to
+    other families.
     """
     import numpy as np
 
@@ -205,7 +207,7 @@ def announced(screen: Screen) -> Iterator[None]:
 def warm_up(models: Iterable[Any], weighted: bool = False) -> None:
     """Fit a copy of each model to small artificial tables, so that later timings exclude compilation and imports.
 
-    Errors are ignored here, because they occur again on the real table.
+    If ``weighted`` is True, rows have weights. Errors are ignored here, because they occur again on the real table.
     """
     import polars as pl
     from sklearn.base import clone

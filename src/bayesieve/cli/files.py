@@ -92,10 +92,10 @@ def _place_of(error: ValueInRow, path: Path, target: str | None) -> str:
 
 
 def _is_the_value(value: object, text: str) -> bool:
-    """Return whether a text in a file was read as the value: a text, an infinite number, or None for text that is not a
-    number.
+    """Return whether ``value`` may have been read from ``text``, the content of a field in a file.
 
-    It serves to find the line of an invalid value in the file.
+    ``value`` is a text, an infinite number, or None for a field that is not a number. It serves to find the line of an
+    invalid value.
     """
     if isinstance(value, str):
         return text == value.strip()
@@ -183,8 +183,8 @@ def read_model(path: Path, screen: Screen) -> Any:
 
 
 def written_by(path: Path) -> str | None:
-    """Return the version of bayesieve that wrote a model file, or None. It is read from the file, because loaded models
-    do not keep it.
+    """Return the version of bayesieve that wrote a model file; None if the file does not state it. Loaded models do not
+    keep the version, so that it is read from the file.
     """
     version = json.loads(path.read_bytes()).get("written_by")
     return version if isinstance(version, str) else None
@@ -218,8 +218,9 @@ def opened_folder(path: Path) -> Iterator[None]:
 
 
 def finished_in(results: Path | None) -> str:
-    """Return the end of the message of an interrupted comparison: where finished folds are stored, or that there are
-    none.
+    """Return the end of the message of an interrupted comparison, which states where finished folds are stored.
+
+    ``results`` is the file of finished folds, which may not exist yet; None if folds are not stored.
     """
     if results is not None and results.exists():
         return f"finished folds are in {results}; run the same command to continue from there"
@@ -232,7 +233,9 @@ def to_stdout(path: Path | None) -> bool:
 
 
 def check_output(path: Path | None) -> None:
-    """Raise an error if an output file cannot be written. It is called early, before any work is done."""
+    """Raise an error if an output file has an unknown format or cannot be written. It is called early, before any work
+    is done.
+    """
     from bayesieve.table.writing import FrameFile
 
     if path is not None and not to_stdout(path):

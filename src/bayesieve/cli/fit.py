@@ -216,7 +216,10 @@ def _estimator_of_paper(args: OptionValues) -> Any:
 
 
 def _check_not_set(args: OptionValues, by: str, defaults: Mapping[str, Any]) -> None:
-    """Raise CommandError if an option in ``defaults`` differs from its default, although the option ``by`` sets it."""
+    """Raise CommandError if an option has another value than its default, although another option sets it.
+
+    ``by`` is the other option as written, and ``defaults`` holds the defaults of the options that it sets, by name.
+    """
     for option, default in defaults.items():
         if getattr(args, option) != default:
             raise CommandError(f"{by} sets --{option}; give only one of them")
@@ -245,7 +248,7 @@ def _computing(args: OptionValues) -> dict[str, Any]:
 
 
 def _positive(text: str | None, data: CommandRows) -> Any:
-    """Return the class label with this text. Raise CommandError if no class has it."""
+    """Return the class label with this text; None if ``text`` is None. Raise CommandError if no class has it."""
     if text is None:
         return None
     classes = {str(label): label for label in data.target.classes.tolist()}
@@ -265,7 +268,9 @@ def _changed_options(selector: type, args: OptionValues) -> dict[str, Any]:
 
 
 def _pairs_in(text: str, data: CommandRows) -> Any:
-    """Parse the option --pairs: "auto", a number, or pairs of column names. Raise CommandError for anything else."""
+    """Parse the option --pairs into "auto", an integer, or a list of pairs of column names. Raise CommandError for any
+    other text or an unknown column.
+    """
     if text == "auto":
         return text
     if text.isdecimal() and len(text) < 10:
@@ -279,8 +284,8 @@ def _pairs_in(text: str, data: CommandRows) -> Any:
 
 
 def _fit_with_progress(model: Any, data: CommandRows, screen: Screen) -> Any:
-    """Fit the model with progress on the screen, and return it. Warn if Ctrl-C or the time limit ended the search
-    early.
+    """Fit the model to the rows with progress on the screen, and return it. Warn if Ctrl-C or the time limit ended the
+    search early.
     """
     if screen.shows_progress:
         screen.note(f"Fitting {plural(data.n_rows, 'row')} of {plural(len(data.names), 'feature')} ...")
@@ -350,7 +355,9 @@ def _dry_run_facts(model: Any, data: CommandRows) -> list[tuple[str, str]]:
 
 
 def _seconds(model: Any, data: CommandRows, source: Scan) -> float:
-    """Return the estimated seconds of a fit to all rows of a source, extrapolated from fits to its first rows."""
+    """Return the estimated seconds of a fit to all rows of ``source``, extrapolated from fits to its first rows.
+    ``data`` holds the roles of its columns.
+    """
     began = time.perf_counter()
     frame = next(source.blocks())
     reading = (time.perf_counter() - began) / frame.height

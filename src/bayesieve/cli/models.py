@@ -121,9 +121,15 @@ def _ids(model: Any, source: Scan, table: Path, screen: Screen) -> list[str]:
 def _requested_columns(
     texts: Sequence[str], model: Any, table_columns: Sequence[str], results: Sequence[str]
 ) -> dict[str, str]:
-    """Return what the option --columns requests: for each column to write, its name in the table or in the predictions.
+    """Return the source of each column that the option --columns requests: a dict from names to write to names of
+    columns of the table or of the predictions.
 
-    ``texts`` are the values of the option, ``results`` the names of the columns that predictions have.
+    Parameters
+    ----------
+    texts : values of the option, each with one or several names; "probability" stands for that of the positive class.
+    model : fitted model.
+    table_columns : names of the columns of the table.
+    results : names of the columns of the predictions.
     """
     by_text: dict[str, str] = {name: name for name in (*table_columns, *results)}
     if model.scorecard_.positive is not None:
@@ -253,8 +259,8 @@ def _save(model: Any, output: Path, screen: Screen) -> None:
 
 
 def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.DataFrame:
-    """Return the explanations of the rows of a block as a dataframe, with the identifier columns ``ids`` after the row
-    numbers.
+    """Return the explanation of a block of rows as a dataframe (`Explanation.to_frame`), with the columns ``ids`` of
+    ``block`` after the row numbers.
     """
     import polars as pl
 
@@ -290,7 +296,7 @@ def _end(n_rows: int, output: Path, screen: Screen) -> None:
 
 
 def _rows_of(source: Scan, chosen: list[int]) -> pl.DataFrame:
-    """Return the rows at the given positions, in that order. Reading stops after the last of them."""
+    """Return the rows of a source at the positions ``chosen``, in that order. Reading stops after the last of them."""
     import polars as pl
 
     ordered, begin, pieces = sorted(chosen), 0, []
@@ -326,10 +332,13 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
 
     Parameters
     ----------
-    explanation : explanation of the rows.
-    shown : explanation to print: the same or, if ``against`` is a class, that of the log odds against it.
+    screen : where to print.
+    explanation : `Explanation` of several rows.
+    shown : `Explanation` whose contributions are printed: ``explanation`` or, if ``against`` is set, the explanation of
+        the log odds against this class.
+    against : class label, or None.
     at : position of the row among the explained rows.
-    identifier : identifier of the row, for the heading.
+    identifier : text after the row number in the heading; empty if rows have no identifier.
     """
     probability, labels = explanation.all_probabilities()[at], [visible(label) for label in explanation.classes]
     order = sorted(range(len(probability)), key=lambda j: (-probability[j], j))
@@ -347,8 +356,8 @@ def _show_row(screen: Screen, explanation: Any, shown: Any, against: Any, at: in
     columns = sorted(likeliest.tolist())
 
     def numbers_of(nats: Any) -> list[Any]:
-        """Return the printed contributions of a feature to the shown classes and, for one class, the number that its
-        bar shows.
+        """Return the contributions of a feature to the shown classes as texts, and for one class also as the number
+        that a bar shows. ``nats`` (n_classes,) are all its contributions.
         """
         return [*(f"{nats[j]:+.4f}" for j in columns), *([float(nats[0])] if is_single else [])]
 
@@ -410,7 +419,9 @@ def info(args: OptionValues) -> None:
 
 
 def _parts(model: Any) -> Iterator[tuple[str, Any]]:
-    """Yield ("merged" or "updated", record of the rows) for each merge and update that a model went through."""
+    """Yield a pair for each merge and update in the history of a model: "merged" or "updated", and the `Note` about the
+    rows.
+    """
     for how in ("merged", "updated"):
         yield from ((how, note) for note in model.scorecard_.provenance.get(how, ()))
 
@@ -448,7 +459,7 @@ def _class_shares(model: Any) -> str:
 
 
 def first_of(texts: Sequence[str]) -> str:
-    """Return the first few texts, then the number of the remaining ones. There is one text per class."""
+    """Return the first few of ``texts``, one per class, separated by commas, and the number of remaining ones."""
     more = f", {len(texts) - _MOST_CLASSES} more" if len(texts) > _MOST_CLASSES else ""
     return ", ".join(texts[:_MOST_CLASSES]) + more
 
@@ -520,8 +531,8 @@ def decision_columns(
     """Return the columns that a benefit rule adds to the predictions of a block of rows: the decision for each row, and
     the expected benefit of each decision.
 
-    ``probability`` (n_rows, n_classes) are the predictions; ``first`` is the number of the block's first row in the
-    table ``path``.
+    ``probability`` (n_rows, n_classes) are the predicted probabilities, and ``block`` holds the column of amounts, if
+    the rule needs one. ``first`` is the number of the block's first row in the table ``path``, for messages.
     """
     import polars as pl
 
@@ -549,11 +560,17 @@ def _check_threshold(threshold: float, model: Any) -> None:
 def decided_columns(
     model: Any, threshold: float, before: Any, block: pl.DataFrame, probability: Any, first: int
 ) -> list[Any]:
-    """Return a column of predictions by a threshold on the probability of the positive class, shape (n_rows,
-    n_classes), for a block of rows.
+    """Return a column of classes predicted by a threshold on the probability of the positive class, then further
+    columns.
 
-    It is followed by the columns that the function ``before``, if any, returns for the block. ``first`` is the number
-    of the block's first row.
+    Parameters
+    ----------
+    model : fitted model of two classes.
+    threshold : probability from which the positive class is predicted.
+    before : function of ``block``, ``probability`` and ``first`` that returns the further columns, or None.
+    block : rows of the table.
+    probability : (n_rows, n_classes) predicted probabilities of the rows.
+    first : number of the first row of the block in the table.
     """
     import polars as pl
 
@@ -566,10 +583,11 @@ def decided_columns(
 
 @dataclass(frozen=True)
 class ReasonColumns:
-    """Columns of predictions with the ``n`` strongest reasons of each row: texts, then codes if there are any.
+    """Columns of predictions with the strongest reasons of each row: ``n`` columns of texts, then ``n`` of reason codes
+    if there are any codes.
 
-    ``values`` is whether texts contain the row's values; ``codes`` are reason codes by column, otherwise those of the
-    model. Reasons are documented in `SelectiveNB.reasons`.
+    ``values`` is whether texts contain the row's values. ``codes`` are reason codes by column of the table; None for
+    those of the model's labels. Reasons are documented in `SelectiveNB.reasons`.
     """
 
     model: Any
@@ -586,8 +604,11 @@ class ReasonColumns:
         return [f"{kind}_{i}" for kind in ["reason", *["reason_code"] * bool(has_codes)] for i in range(1, self.n + 1)]
 
     def beside(self, before: Any, block: pl.DataFrame, probability: Any, first: int) -> list[Any]:
-        """Return the columns that the function ``before``, if any, returns for a block of rows, followed by the
-        reasons, the strongest first. ``first`` is the number of the block's first row.
+        """Return the columns of reasons for a block of rows, the strongest reason first, after the columns of another
+        function.
+
+        ``before`` is that function, or None: it gets ``block``, ``probability`` (n_rows, n_classes) and ``first``, the
+        number of the block's first row in the table, and returns a list of columns.
         """
         import polars as pl
 

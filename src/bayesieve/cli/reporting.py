@@ -28,8 +28,10 @@ _ABOUT_ROWS = ("test", "by", "time", "target", "weight")
 
 @dataclass(frozen=True)
 class RowsToReport:
-    """Labelled rows for a report: ``frame`` with all columns, ``X`` with the columns that the report reads, classes
-    ``y``, and weights or None.
+    """Labelled rows for a report.
+
+    ``frame`` holds all columns, ``X`` the columns that the report reads, ``y`` the classes, and ``weights`` the row
+    weights or None.
     """
 
     frame: pl.DataFrame
@@ -133,7 +135,10 @@ def _labelled_rows(models: Sequence[Any], path: Path, args: OptionValues, screen
 
 
 def _numbers_of(column: pl.Series) -> pl.Series:
-    """Return a text column as numbers if all its texts are numbers. Columns that no model uses are read as texts."""
+    """Return a text column as numbers if all its texts are numbers, otherwise unchanged.
+
+    It serves columns that no model uses, which are read as texts.
+    """
     for dtype in (pl.Int64, pl.Float64):
         with suppress(pl.exceptions.InvalidOperationError):
             return column.cast(dtype) if column.dtype == pl.String else column

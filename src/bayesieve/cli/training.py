@@ -134,12 +134,13 @@ class CommandRows:
     ) -> CommandRows:
         """Return the training rows of a table, after checking that the target column holds classes.
 
-        ``rows`` are the rows of the file ``path``, in memory or as a scan. With ``new``, the rows were not used for
-        training and may have a single class.
+        ``rows`` are the rows of the file ``path``, in memory or as a scan. If ``new`` is True, the rows were not used
+        for training and may have a single class.
 
         Raises
         ------
-        CommandError If the target is a number or an identifier, or has a single class.
+        CommandError
+            If the target is a number or an identifier, or has a single class.
         """
         names, target = columns.features(path, rows.names if isinstance(rows, Scan) else rows.columns), columns.target
         dtype = rows.schema[target]
@@ -226,8 +227,8 @@ class CommandRows:
         return with_card(model, in_date_orders(model.scorecard_, self.date_orders))
 
     def parted(self, start: str) -> tuple[CommandRows, CommandRows]:
-        """Split the rows in memory by time, into those before ``start`` and those from it on. Raise CommandError if
-        either is empty.
+        """Split the rows in memory by time. Return those before ``start``, a date or number as text, and those from it
+        on. Raise CommandError if either part is empty.
         """
         name = str(self.columns.time)
         column, bound = (as_table(table).column(0) for table in (self.frame[[name]], pl.DataFrame({name: [start]})))
@@ -245,7 +246,7 @@ class CommandRows:
         return before, after
 
     def _where(self, mask: np.ndarray) -> CommandRows:
-        """Return the rows in memory for which the mask is True."""
+        """Return the rows in memory for which the mask (n_rows,) is True."""
         selected = np.ones(self.n_rows, dtype=bool) if self.has_target is None else self.has_target.copy()
         selected[selected] = mask
         rows = self.frame.filter(pl.Series(mask))
@@ -283,8 +284,10 @@ class CommandRows:
         return CommandRows(self.path, columns, self.names, frame, target)
 
     def rule_in(self, file: Path | None) -> BenefitRule | None:
-        """Return the benefit rule in a file; None without a file. Raise CommandError for a row without an amount that
-        the rule needs.
+        """Return the benefit rule in a file; None if ``file`` is None.
+
+        Raise CommandError if the column of amounts that the rule needs is missing or not numeric, and ValueInRow for a
+        row without an amount.
         """
         rule = None if file is None else BenefitRule.read(file, self.target.classes)
         if rule is None or rule.amount is None:
@@ -298,7 +301,9 @@ class CommandRows:
         return rule
 
     def too_few_classes(self) -> str:
-        """Return in words why a fold of the rows in memory would have only one class; an empty text if none would."""
+        """Return in words what the rows in memory lack for cross-validation, if a fold would have only one class;
+        otherwise an empty text.
+        """
         rows = self.y.value_counts(sort=True)
         lone = rows.filter(rows["count"] == 1).to_series(0).to_list()
         if not lone or rows.height - len(lone) >= 2:

@@ -52,7 +52,7 @@ def monitor(args: OptionValues) -> None:
 
 def _show_periods(screen: Screen, result: Any, name: str) -> None:
     """Print the stability of each period and, with labels, the performance. ``result`` is a `Drift`, ``name`` the
-    heading of the periods.
+    heading of the column of periods.
     """
     features: dict[Any, list[dict[str, Any]]] = {}
     for row in result.to_frame().iter_rows(named=True):
@@ -96,10 +96,11 @@ def evaluate(args: OptionValues) -> None:
 
 
 def _on_rows(args: OptionValues, measure: Any, target: str | None) -> tuple[Screen, Any]:
-    """Read the rows that the options name, and measure a model on them by the function ``measure(model, X, y, by,
-    ...)``. Return the screen and the result.
+    """Read the rows that the options name, and measure a model on them. Return the screen, and the result of
+    ``measure``.
 
-    ``target`` is the name of the label column; an empty text stands for the target of the model, None for no labels.
+    ``measure`` is a function such as `drift`, called as ``measure(model, X, y, by, every=..., sample_weight=...)``.
+    ``target`` is the name of the label column, an empty text for the target of the model, or None for no labels.
     """
     screen = Screen(args.quiet)
     if args.every not in EVERY:
@@ -114,10 +115,10 @@ def _on_rows(args: OptionValues, measure: Any, target: str | None) -> tuple[Scre
 
 
 def _condition(text: str, labelled: bool) -> tuple[str, str, float]:
-    """Parse a condition of --fail-if, such as psi>0.25, into measure, sign and bound. ``labelled`` is whether the rows
-    have labels.
+    """Parse a condition of --fail-if, such as psi>0.25. Return the name of the measure, the sign and the bound.
 
-    Raise CommandError if the condition is invalid.
+    ``labelled`` is whether the rows have labels, which some measures need. Raise CommandError if the condition is
+    invalid.
     """
     match, names = _CONDITION.fullmatch(text), (*_OF_FEATURES, *_OF_PERIODS)
     if match is None:
@@ -155,7 +156,9 @@ def _failures(result: Any, name: str, sign: str, bound: float) -> list[str]:
 
 
 def _reason_of_null(name: str, row: dict[str, Any]) -> str:
-    """Return in words why a measure of a period has no value. ``row`` is the row of the period in `Drift.periods`."""
+    """Return in words why the measure ``name`` of a period has no value. ``row`` is the row of the period in
+    `Drift.periods`.
+    """
     if "labelled" not in row or name == "score_shift":
         return "no row has a weight above 0"
     if not row["labelled"]:
@@ -176,5 +179,5 @@ def _text(value: float | None) -> str:
 
 
 def _interval(row: dict[str, Any], low: str, high: str) -> str:
-    """Return the interval between two columns of a row as text."""
+    """Return an interval as text. ``low`` and ``high`` are the names of its ends in ``row``."""
     return f"{_text(row.get(low))} to {_text(row.get(high))}"

@@ -72,7 +72,8 @@ class Deciding:
 
     Raises
     ------
-    ValueError If the benefits do not match the rows and classes.
+    ValueError
+        If the benefits do not match the rows and classes.
     """
 
     def __init__(self, model: Any, rows: EvaluatedRows, benefit: Any) -> None:
@@ -87,8 +88,8 @@ class Deciding:
         self.rows = replace(rows, benefits=np.broadcast_to(values, (rows.n_rows, *values.shape[-2:])))
 
     def decisions(self, performance: Performance) -> Decisions:
-        """Return the benefits of the decisions in the rows of ``performance`` and, for two decisions, at other
-        thresholds.
+        """Return the benefits of the decisions in the rows of ``performance``. For two decisions, the result includes
+        the curve of total benefits over thresholds.
         """
         rows, codes, weights = performance.rows, performance.labels, self._weights(performance)
         benefits = Benefits(np.asarray(rows.benefits))
@@ -126,8 +127,8 @@ class Deciding:
         return of_class[selecting], of_others[selecting], of_class[1 - selecting], of_others[1 - selecting]
 
     def _weights(self, performance: Performance) -> np.ndarray:
-        """Return the weights of the rows, shape (n_rows,), rescaled so that the class shares equal ``class_prior``, if
-        it is set.
+        """Return the weights of the rows, shape (n_rows,). If the benefits come with class shares (``class_prior``),
+        weights are rescaled so that the rows have these shares.
         """
         codes, weights = performance.labels, performance.rows.weights
         weights = np.ones(codes.size) if weights is None else weights

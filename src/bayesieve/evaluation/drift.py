@@ -66,7 +66,7 @@ class Drift(ShortRepr):
     library: str = field(default="polars", repr=False)
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts for the short text of the object."""
+        """Return the facts that ``repr`` shows, by name."""
         facts = {"periods": len(self.periods), "features": self.features["feature"].n_unique()}
         most = self.features.sort("psi", descending=True, nulls_last=True).head(1).rows(named=True)
         return facts | {f"largest_psi{name}": row[key] for row in most for name, key in _LARGEST.items()}
@@ -205,9 +205,10 @@ def drift(
 
 
 def _sums(rows: EvaluatedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:
-    """Sum row weights by group and code, times ``values`` (n_rows,) if given; shape (n_groups, n).
+    """Sum the weights of the rows, or weights times ``values`` (n_rows,), by group and code; shape (n_groups, n).
 
-    ``codes`` are numbers from 0 to n - 1 of the rows that ``among`` selects, by default of all rows.
+    ``codes`` are integers from 0 to ``n`` - 1, one for each of the rows that ``among`` selects (by default all rows),
+    or one number for all. Group and weight of each row are those in ``rows``.
     """
     weights = rows.weights if values is None else values if rows.weights is None else values * rows.weights
     bins = rows.group[among] * np.int32(n) + codes
@@ -216,8 +217,8 @@ def _sums(rows: EvaluatedRows, codes: Any = 0, n: int = 1, values: Any = None, a
 
 
 def _over(numerators: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Divide ``numerators`` (n_groups, ...) by the totals ``whole`` (n_groups,), NaN if a total is 0. ``whole`` may
-    have further axes.
+    """Divide ``numerators`` (n_groups, ...) by the totals ``whole``; the result is NaN if a total is 0. The axes of
+    ``whole`` are the first axes of ``numerators``, (n_groups,) or more.
     """
     whole = np.broadcast_to(whole.reshape(whole.shape + (1,) * (numerators.ndim - whole.ndim)), numerators.shape)
     return np.divide(numerators, whole, out=np.full(numerators.shape, np.nan), where=whole > 0)
@@ -236,11 +237,11 @@ def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
 
 
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
-    """Convert shifts of the mean log joint, shape (n_groups, n_classes) in nats, to the columns ``shift`` of
-    `Drift.to_frame`.
+    """Convert shifts of the mean log joint, shape (n_groups, n_classes) in nats, to the shift columns of
+    `Drift.to_frame`, arrays (n_groups,) by name.
 
-    For two classes, there is one column with the shift of the log odds; otherwise one column per class, and one with
-    the largest shift in absolute value.
+    For two classes, the only column ``shift`` is the shift of the log odds of the positive class. Otherwise there is a
+    column ``shift_<class>`` for each class, and ``shift`` is the one largest in absolute value.
     """
     if card.classes.size == 2:
         return {"shift": card.log_odds(shift)}
@@ -250,9 +251,11 @@ def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def population_stability(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return the population stability index of two tables of rows by level, summed over the last axis (n_levels).
+    """Return the population stability index of two tables of row counts by level, shape (...), summed over the last
+    axis.
 
-    A level with rows on one side only counts as half a row on the other.
+    ``now`` and ``before`` have shapes (..., n_levels) that can be broadcast. A level with rows in only one of them
+    counts as half a row in the other.
 
     Examples
     --------
@@ -283,12 +286,12 @@ def _by_level(feature: Feature, counts: np.ndarray) -> np.ndarray:
 def _stability(
     feature: Feature, trained: np.ndarray, now: np.ndarray, n_resamples: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Return the population stability index (PSI) of each group, its 95 % interval, and its 95 % quantile by chance;
-    arrays (n_groups,) by column of `Drift.features`.
+    """Return the population stability index (PSI) of each group, its 95 % interval, and its 95 % quantile by chance:
+    arrays (n_groups,) by name, "psi", "psi_low", "psi_high" and "psi_chance".
 
     ``trained`` (n_cells + 1,) holds the training rows by cell of the feature, ``now`` (n_groups, n_cells + 1) the new
-    rows. Sampling inflates the index, and bootstrap sampling inflates it again by about as much. The bounds therefore
-    subtract the mean excess of the bootstrap samples over the sample.
+    rows; the last entry counts rows without a cell. Sampling inflates the index, and bootstrap sampling inflates it
+    again by about as much. The bounds therefore subtract the mean excess of the bootstrap samples over the sample.
     """
     now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, trained)
     has_rows = (before > 0) | (now > 0).any(axis=0)
@@ -307,8 +310,8 @@ def _stability(
 
 
 def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) -> list[np.ndarray]:
-    """Draw bootstrap samples of each table of counts (n_groups, n_levels); return arrays (n_resamples, n_groups,
-    n_levels).
+    """Draw ``n_resamples`` bootstrap samples of each table of counts. All ``tables`` have one shape (n_groups,
+    n_levels); return an array (n_resamples, n_groups, n_levels) for each.
 
     Counts are drawn from Poisson distributions, which needs no loop over rows. Large counts use the normal
     approximation, which is faster.
@@ -379,8 +382,8 @@ def calibration_p_value(events: np.ndarray, expected: np.ndarray, squares: np.nd
 
 
 def _measures(rows: EvaluatedRows) -> dict[str, Any]:
-    """Return the performance measures of each group on its labelled rows, as columns. For more than two classes, take
-    the class with the worst value.
+    """Return the performance measures of each group on its labelled rows: a dict of columns, lists of n_groups entries.
+    For more than two classes, a measure of single classes is that of the class with the worst value.
     """
     labelled_rows, lines = labelled(rows), []
     for k in range(len(rows.names)):
@@ -396,7 +399,9 @@ def _measures(rows: EvaluatedRows) -> dict[str, Any]:
 
 
 def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
-    """Concatenate dicts of columns to one polars dataframe, with the columns ``first`` in front; NaN becomes null."""
+    """Concatenate tables, each a dict of columns, to one polars dataframe that starts with the columns named in
+    ``first``. NaN becomes null.
+    """
     import polars as pl
 
     schema = {name: pl.String if name in _OF_LEVELS[:4] else pl.Float64 for name in first}
@@ -406,8 +411,8 @@ def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
 
 
 def _with_adjusted(levels: Any) -> Any:
-    """Complete the table `Drift.levels`: drop levels without rows in both the new rows and training, and add p-values
-    adjusted for the number of tests.
+    """Return the polars dataframe `Drift.levels` without levels that have rows neither now nor in training, and with
+    p-values adjusted for the number of tests.
     """
     import polars as pl
 

@@ -51,7 +51,7 @@ class Evaluation(ShortRepr):
     library: str = field(default="polars", repr=False)
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts for the short text of the object."""
+        """Return the facts that ``repr`` shows, by name."""
         n_segments = self.measures["segment"].n_unique() - 1
         return {"segments": n_segments} | dict(self.measures.select("measure", "value").head(4).iter_rows())
 
@@ -133,7 +133,9 @@ def evaluate(
 
 
 def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
-    """Return tuples of values as the rows of a polars dataframe with the given column names; NaN becomes null."""
+    """Return a polars dataframe. Each tuple in ``lines`` is a row, with a value for each of the column ``names``; NaN
+    becomes null.
+    """
     import polars as pl
 
     frame = results_frame(lines, schema=list(names), orient="row", infer_schema_length=None, strict=False)
@@ -194,8 +196,8 @@ class Segment:
         return [self.positive] if n_classes == 2 and self.positive is not None else list(range(n_classes))
 
     def share(self, hit: np.ndarray, among: Any = slice(None)) -> Estimate:
-        """Return the weighted share of rows in the mask ``hit`` (n_rows,), with Wilson's interval. ``among`` selects
-        the rows of which it is the share, by default all.
+        """Return the weighted share of rows for which the mask ``hit`` (n_rows,) is True, with Wilson's interval.
+        ``among`` selects the rows of which the share is taken, by a mask or positions; by default all.
         """
         hit, weights = hit[among], self.weights[among]
         if not weights.size:
@@ -204,10 +206,11 @@ class Segment:
         return value, *metrics.wilson_interval(value, metrics.effective_rows(weights, weights.size), self.level)
 
     def mean(self, values: np.ndarray, about: float | None = None, least: float | np.ndarray = 0.0) -> Estimate:
-        """Return the weighted mean of ``values``, shape (n_rows,), with Student's interval.
+        """Return the weighted mean of ``values``, shape (n_rows,), with an interval by Student's t.
 
-        If ``about`` is given, return it in place of the mean, with an interval of the same width around it. ``least``
-        is a lower bound on the variance of each row, so that a few equal values do not get an interval of width 0.
+        If ``about`` is given, return this value instead of the mean, with an interval of the same width around it.
+        ``least`` is a lower bound on the variance of each row, so that a few equal values do not get an interval of
+        width 0.
         """
         n, mean = metrics.effective_rows(self.weights, values.size), float(np.average(values, weights=self.weights))
         value = mean if about is None else about
@@ -220,8 +223,8 @@ class Segment:
         return value, value - half, value + half
 
     def rates(self, j: int) -> dict[str, Estimate]:
-        """Return how often class j is predicted, as estimates by name: among all rows, the rows of class j, and all
-        other rows.
+        """Return the shares of rows that are predicted to be of class ``j``, with intervals: among all rows, among the
+        rows of class ``j``, and among all other rows. The names of the three are `RATES`.
         """
         hit, decided = self.codes == j, self.decided == j
         return dict(zip(RATES, (self.share(decided), self.share(decided, hit), self.share(decided, ~hit)), strict=True))
@@ -236,7 +239,7 @@ class Segment:
             return
 
         def chosen(measures: dict[str, Callable[[], Estimate]]) -> Iterator[tuple[str, Estimate]]:
-            """Return (name, estimate) of the wanted measures, given as functions by name."""
+            """Return an iterator over name and estimate of the wanted measures, given as functions by name."""
             return ((name, estimate()) for name, estimate in measures.items() if not wanted or name in wanted)
 
         scores = metrics.class_scores(self.log_proba)
@@ -258,8 +261,8 @@ class Segment:
                 yield from ((label, *measure) for measure in self.rates(j).items())
 
     def _measures_of_class(self, j: int, score: np.ndarray) -> dict[str, Callable[[], Estimate]]:
-        """Return functions that compute the measures of class j against the rest, by name. ``score`` (n_rows,) is its
-        log odds.
+        """Return functions that compute the measures of class ``j`` against the rest, by name. ``score`` (n_rows,) is
+        the predicted log odds of the class.
         """
         hit, p = self.codes == j, np.exp(self.log_proba[:, j])
         return {
@@ -270,7 +273,9 @@ class Segment:
         }
 
     def _balanced_accuracy(self) -> Estimate:
-        """Return the mean over the classes of the share of their rows that is predicted right, with its interval."""
+        """Return the balanced accuracy with its interval: the mean over the classes of the share of their rows that is
+        predicted correctly.
+        """
         right = self.decided == self.codes
         recalls = np.array([self.share(right, self.codes == j) for j in np.unique(self.codes).tolist()])
         value = float(recalls[:, 0].mean())
@@ -278,15 +283,18 @@ class Segment:
         return value, max(0.0, value - below), min(1.0, value + above)
 
     def _at_least_0(self, of_rows: Callable[..., np.ndarray]) -> Estimate:
-        """Return the mean of a loss of each row with its interval, whose lower end is at least 0. ``of_rows`` computes
-        the losses (n_rows,) from log probabilities and true classes.
+        """Return the weighted mean of a loss that is never negative, with its interval, whose lower end is at least 0.
+
+        ``of_rows`` is a function of log probabilities (n_rows, n_classes) and true classes (n_rows,) that returns the
+        loss of each row.
         """
         mean, low, high = self.mean(of_rows(self.log_proba, self.codes))
         return mean, float(np.maximum(low, 0.0)), high
 
     def _area(self, scores: np.ndarray) -> Estimate:
-        """Return the area under the ROC curve with DeLong's interval. ``scores`` (n_rows, n_classes) are the log odds
-        of each class.
+        """Return the area under the ROC curve with DeLong's interval; for more than two classes, the mean of the areas
+        of each class against the rest, weighted by class share. ``scores`` (n_rows, n_classes) are log odds of the
+        classes.
         """
         usable = [j for j in self.shown if 0 < np.count_nonzero(self.codes == j) < self.codes.size]
         if not usable:
@@ -310,10 +318,11 @@ class Segment:
         return self.mean((ratio * surprise - loss) / entropy, about=1.0 - ratio)
 
     def _ks(self, score: np.ndarray, hit: np.ndarray) -> Estimate:
-        """Return the Kolmogorov-Smirnov statistic: the largest difference, over thresholds on ``score`` (n_rows,),
-        between the shares above it of the rows in the mask ``hit`` and of all others.
+        """Return the Kolmogorov-Smirnov statistic with its interval.
 
-        Its interval is that of the difference of the two shares at this threshold.
+        It is the largest difference, over thresholds on ``score`` (n_rows,), between two shares of rows above the
+        threshold: of the rows in the mask ``hit``, and of all others. The interval is that of the difference at this
+        threshold.
         """
         if hit.all() or not hit.any():
             return _UNKNOWN
@@ -323,20 +332,22 @@ class Segment:
         return _difference(self.share(ranks > best, hit), self.share(ranks > best, ~hit))
 
     def _normal(self, value: float, error: float) -> Estimate:
-        """Return an estimate with its interval, for normal errors with standard deviation ``error``."""
+        """Return the estimate ``value`` with its interval, for a normal distribution with standard error ``error``."""
         half = float(ndtri(0.5 + self.level / 2)) * error
         return value, value - half, value + half
 
 
 def _difference(first: Estimate, second: Estimate) -> Estimate:
-    """Return the difference of two shares of different rows, given as estimates, with Newcombe's interval (1998)."""
+    """Return the first share minus the second, with Newcombe's interval (1998). Both are estimates on different rows,
+    with Wilson's intervals.
+    """
     (a, low, high), (b, least, most) = first, second
     return a - b, a - b - float(np.hypot(a - low, most - b)), a - b + float(np.hypot(high - a, b - least))
 
 
 def _gaps(segment: Segment, others: Segment) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of `Evaluation.gaps` for a segment: class, rate, value, value in all others, and difference with
-    its interval.
+    """Yield the rows of `Evaluation.gaps` for a segment, as tuples: class, rate, value in the segment, value in the
+    rows of ``others``, their difference, and the lower and upper end of its interval.
     """
     for j in segment.shown:
         theirs = others.rates(j)
@@ -366,7 +377,7 @@ class Challenge(ShortRepr):
     swaps: Any
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts for the short text of the object."""
+        """Return the facts that ``repr`` shows, by name."""
         if self.swaps is None:
             return {}
         counts = dict(self.swaps.select("set", "rows").iter_rows())
@@ -464,8 +475,12 @@ def challenge(
 
 
 def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> Any:
-    """Return the table `Challenge.tests` of paired tests for the segments of two models: of log loss and Brier score
-    and, if ``odds`` holds the log odds (n_rows,) of class ``j`` by both models, of the AUC.
+    """Return the polars dataframe `Challenge.tests`, with a row for log loss, Brier score and, if ``odds`` is not
+    empty, the AUC of class ``j``.
+
+    ``segments`` are the rows with the predictions of champion and challenger; ``odds`` holds the log odds (n_rows,) of
+    class ``j`` by each of them. Differences are challenger minus champion. Losses are compared by Student's t-test of
+    the differences per row, the AUC by DeLong's test.
     """
     first, lines = segments[0], list[tuple[Any, ...]]()
     n = metrics.effective_rows(first.weights, first.codes.size)
@@ -487,15 +502,17 @@ def _tests(segments: Sequence[Segment], j: int, odds: Sequence[np.ndarray]) -> A
 
 
 def _p_value(difference: float, error: float, freedom: float) -> float:
-    """Return the two-sided p-value of a difference with this standard error, by Student's t with ``freedom`` degrees of
-    freedom.
+    """Return the two-sided p-value of a difference, given its standard error ``error``, by Student's t distribution
+    with ``freedom`` degrees of freedom.
     """
     return 1.0 if difference == 0 else 2 * float(stdtr(freedom, -abs(difference) / error)) if error else 0.0
 
 
 def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Sequence[np.ndarray]) -> Any:
-    """Return the table `Challenge.swaps`. ``hit`` (n_rows,) are the rows of the positive class, ``weights`` their
-    weights before scaling, and ``chosen`` the rows that champion and challenger select.
+    """Return the polars dataframe `Challenge.swaps`.
+
+    ``hit`` (n_rows,) is a mask of the rows of the positive class, ``weights`` (n_rows,) are the row weights before the
+    scaling in `Segment`, and ``chosen`` holds masks of the rows that champion and challenger select.
     """
     lines = []
     for name, old, new in (("both", 1, 1), ("swap in", 0, 1), ("swap out", 1, 0), ("neither", 0, 0)):
@@ -505,9 +522,10 @@ def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Seque
 
 
 def _best(score: np.ndarray, other: np.ndarray, weights: np.ndarray, most: float) -> np.ndarray:
-    """Return a mask of the rows with the largest ``score`` (n_rows,) whose weights add up to at most ``most``.
+    """Return a mask (n_rows,) of the rows with the largest ``score`` (n_rows,) whose ``weights`` (n_rows,) add up to at
+    most ``most``.
 
-    Of rows with equal scores, those with the larger ``other`` score come first.
+    Of rows with equal scores, those with the larger ``other`` score (n_rows,) come first.
     """
     order, is_selected = np.lexsort((-other, -score)), np.zeros(score.size, dtype=bool)
     is_selected[order[np.cumsum(weights[order]) <= most * (1 + 1e-9)]] = True

@@ -121,12 +121,13 @@ def grouped_rows(
     X : the rows.
     y, by, sample_weight : labels, groups and weights as arrays, as names of columns of ``X``, or None.
     every : period by which dates in ``by`` are grouped.
-    predicts : whether a scorecard predicts the rows, or only codes them.
+    predicts : whether a scorecard predicts the rows. If False, it only assigns cells, and predictions are empty.
 
     Raises
     ------
-    ValueError If a column does not exist or has another length, a label is not a class of the model, or ``by`` has too
-        many values.
+    ValueError
+        If a column does not exist or has another length, a label is not a class of the model, or ``by`` has too many
+        values.
     """
     refuse_fork()
     refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
@@ -169,8 +170,8 @@ def evaluated_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Eva
 def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[Target, np.ndarray, np.ndarray | None]:
     """Read the labels and weights of the rows of a table for a fitted `SelectiveNB`.
 
-    Returns the target, the positions of the labels among the classes of the model, shape (n_rows,), and the weights
-    (None if there are none). Raise ValueError for wrong lengths or unknown labels.
+    Return a tuple: the labels as a `Target`, their positions among the classes of the model, shape (n_rows,), and the
+    weights, shape (n_rows,) or None. Raise ValueError for wrong lengths or unknown labels.
     """
     target = as_target(y)
     if table.n_rows != target.codes.size:
@@ -194,10 +195,10 @@ def known_labels(model: Any, table: Table, y: Any, sample_weight: Any) -> tuple[
 
 
 def _column(table: Table, role: str, value: Any) -> Column | None:
-    """Return a column of the table if ``value`` is its name, otherwise the values as a column; None if ``value`` is
-    None.
+    """Return a column of the table if ``value`` is its name, otherwise the array ``value`` as a column; None if
+    ``value`` is None.
 
-    Messages call it by its ``role``, such as "y". Raise ValueError if there is no such column.
+    ``role`` is the name of the argument for messages, such as "y". Raise ValueError if there is no such column.
     """
     if value is None:
         return None
@@ -210,10 +211,10 @@ def _column(table: Table, role: str, value: Any) -> Column | None:
 
 
 def _coded(model: Any, card: Scorecard, X: Any, table: Table) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the cell of each row for each feature in the model, shape (n_used, n_rows), and a list with the positions
-    of the rows whose value of the feature is missing.
+    """Return the cell of each row for each feature in the model, shape (n_used, n_rows), and, for each of these
+    features, the positions of the rows in which its value (for a pair, one of its values) is missing.
 
-    ``X`` and ``table`` are the rows as passed and as a `Table`.
+    ``X`` and ``table`` are the same rows, as passed by the caller and as a `Table`.
     """
     reader = card.reader
     cells, unseen = reader.code(table)
@@ -294,9 +295,11 @@ def _positions(column: Column, classes: np.ndarray, weights: np.ndarray | None) 
 
 
 def _predicted(model: Any, X: Any, classes: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return log probabilities (n_rows, n_classes) and positions of the predicted classes (n_rows,) by any classifier.
+    """Predict rows by any classifier. Return the log probabilities (n_rows, n_classes), and the positions of the
+    predicted classes (n_rows,).
 
-    The classifier gets the columns on which it was fitted; if it does not name them, all columns except ``names``.
+    The classifier gets the columns on which it was fitted. If it does not name them, it gets all columns except those
+    in ``names``, which hold labels, groups and weights.
     """
     X = whole_frame(X)
     if nw.dependencies.is_into_dataframe(X):

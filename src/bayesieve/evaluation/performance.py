@@ -93,7 +93,7 @@ class Performance(ShortRepr):
     later: Performance | None = None
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts for the short text of the object."""
+        """Return the facts that ``repr`` shows, by name."""
         names = ("auc", "log_loss", "accuracy")
         return {"rows": self.n_rows, "measured": self.measured} | {name: getattr(self, name) for name in names}
 
@@ -153,7 +153,9 @@ class Performance(ShortRepr):
 
     @property
     def confusion(self) -> list[list[int]]:
-        """Number (or weight) of rows by true class and predicted class, as nested lists."""
+        """Confusion matrix as nested lists: number (or weight) of rows of each true class (outer list) by predicted
+        class.
+        """
         counts: list[list[int]] = metrics.confusion(self.rows.log_proba, self.labels).tolist()
         return counts
 
@@ -177,8 +179,8 @@ class Performance(ShortRepr):
         return [(label, metrics.roc_points(p, hit, self.rows.weights)) for label, p, hit in self._curves()]
 
     def _curves(self, *, every: bool = True) -> list[tuple[str, np.ndarray, np.ndarray]]:
-        """Return tuples of label, probabilities (n_rows,) and class membership (bool, n_rows) of each class that has a
-        curve.
+        """Return a tuple for each class that has a curve: its label, its probabilities (n_rows,), and a mask (n_rows,)
+        of its rows.
 
         Of two classes, only the positive one has a curve, because the other curve is its mirror image. If ``every`` is
         True, classes without rows or with all rows are skipped; otherwise the positive one of two classes is kept even
@@ -192,10 +194,10 @@ class Performance(ShortRepr):
 
     @cached_property
     def thresholds(self) -> list[tuple[float, float, float]]:
-        """Thresholds on the probability of the positive class, about `_N_STEPS` of them, from the highest to the
-        lowest; empty unless there are two classes.
+        """Up to `_N_STEPS` thresholds on the probability of the positive class, from the highest to the lowest.
 
-        Each is a tuple with the number (or weight) of the positive rows and of the other rows that reach the threshold.
+        Each is a tuple: the threshold, and the number (or weight) of the positive rows and of the other rows that reach
+        it. The list is empty unless there are two classes.
         """
         rows = self.rows
         if rows.classes.size != 2 or rows.positive is None:
@@ -231,8 +233,8 @@ class Performance(ShortRepr):
 
 
 def performance_on(rows: EvaluatedRows, name: str, protocol: str, measured: str, **more: Any) -> Performance:
-    """Return the performance on predicted rows, ignoring rows of weight 0. Parameters are fields of `Performance`,
-    ``more`` the optional ones.
+    """Return the performance on predicted rows, ignoring rows of weight 0. ``name``, ``protocol``, ``measured`` and
+    ``more`` are fields of `Performance`.
     """
     n_rows = rows.n_rows
     if rows.weights is not None and not rows.weights.all():
@@ -273,10 +275,10 @@ def are_training_rows(model: Any, rows: EvaluatedRows) -> bool:
 
 
 def _is_counted(level: FeatureLevels, cut: Collection[Any]) -> bool:
-    """Return whether the training counts of a feature can be compared with those of new rows.
+    """Return whether the training counts of a level can be compared with those of new rows.
 
-    Surfaces have no complete counts, levels read from a file may lack their values, and ``cut`` names the features
-    whose cut points were edited.
+    Surfaces have no complete counts, and levels read from a file may lack their values. ``cut`` names the features
+    whose cut points were edited, which also makes counts incomparable.
     """
     is_surface = isinstance(level, PairLevels) and level.level_score == 0
     withheld = any(isinstance(column_levels, WithheldLevels) for column_levels in level.by_column)
@@ -296,8 +298,10 @@ def measure(model: Any, rows: EvaluatedRows, cv: Any, held_out: bool) -> Perform
 
     Raises
     ------
-    ValueError If ``cv`` cannot split the rows.
-    Unmeasured If there are too few rows, or the model of a fold cannot be fitted.
+    ValueError
+        If ``cv`` cannot split the rows.
+    Unmeasured
+        If there are too few rows, or the model of a fold cannot be fitted.
     """
     if cv is not None and held_out:
         raise ValueError("held_out=True evaluates the fitted model, cv= refits models on folds; give only one of them.")
@@ -322,9 +326,9 @@ def measure(model: Any, rows: EvaluatedRows, cv: Any, held_out: bool) -> Perform
 
 
 def _counted_once(model: Any, rows: EvaluatedRows) -> EvaluatedRows | None:
-    """Return the rows with the weights used in the fit, in which repeated rows count once.
+    """Return the rows with the weights used in the fit, in which a row that occurs several times counts once.
 
-    Return None if the rows are not the training rows, or none of them is repeated.
+    Return None if the rows are not the training rows of the model, or none of them occurs several times.
     """
     if not any(caution.kind == REPEATED for caution in model.cautions_):
         return None
@@ -337,9 +341,10 @@ def _counted_once(model: Any, rows: EvaluatedRows) -> EvaluatedRows | None:
 
 
 def _splits_of_copies(groups: np.ndarray, n_folds: int) -> RowSplits:
-    """Return shuffled (train, test) folds in which all copies of a row are in the same fold.
+    """Return ``n_folds`` shuffled (train, test) pairs of row positions, in which all copies of a row are in the same
+    fold.
 
-    ``groups`` holds the number that copies of a row share, shape (n_rows,).
+    ``groups`` (n_rows,) numbers the distinct rows; copies have equal numbers.
     """
     fold = np.random.default_rng(0).permutation(int(groups.max()) + 1)[groups] % n_folds
     return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(n_folds)]
@@ -359,7 +364,7 @@ def _by_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: 
 
 
 def _of_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:
-    """Describe the rows on which the model itself was measured: in a sentence, and in a few words.
+    """Describe the rows on which the model itself was measured, by two texts: a sentence, and a few words.
 
     ``trained_on`` is whether they are its training rows, ``held_out`` whether the caller states that they are not.
     """
@@ -432,9 +437,10 @@ def _of_folds(model: Any, rows: EvaluatedRows, cv: Any, trained_on: bool, last: 
 
 
 def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, str]:
-    """Describe the folds in which models were measured: in a sentence without full stop, and in a few words.
+    """Describe the folds in which models were measured by two texts: a sentence without full stop, and a few words.
 
-    ``splits`` are (train, test) row positions, made by ``cv``; ``what`` describes the ``n_rows`` rows.
+    ``splits`` are the (train, test) row positions that the option ``cv`` gave. ``what`` is the noun phrase for the
+    ``n_rows`` rows in these texts.
     """
     n, tests = len(splits), np.concatenate([test for _, test in splits])
     if isinstance(cv, str) and n == 1:

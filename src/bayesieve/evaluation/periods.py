@@ -28,10 +28,11 @@ def score_by_period(performance: Performance, baseline: EvaluatedRows | None = N
 
     Returns
     -------
-    list of dict ``period``, ``rows``, mean ``predicted`` probability of the positive class (with more than two classes,
-        of the predicted class) and ``observed`` share, ``auc`` with its 95 % interval from ``low`` to ``high``, and
-        ``psi``, the population stability index of ten bands of the score. ``psi_chance`` is the 95 % quantile of the
-        index for samples of the same size from the baseline.
+    list of dict
+        ``period``, ``rows``, mean ``predicted`` probability of the positive class (with more than two classes, of the
+        predicted class) and ``observed`` share, ``auc`` with its 95 % interval from ``low`` to ``high``, and ``psi``,
+        the population stability index of ten bands of the score. ``psi_chance`` is the 95 % quantile of the index for
+        samples of the same size from the baseline.
     """
     rows = performance.rows
     _, group, labels = rows.segments[0]
@@ -87,8 +88,8 @@ class Challenged:
 def challenged(champion: Any, challenger: Any, X: Any, rows: EvaluatedRows, by_period: bool) -> Challenged:
     """Compare a challenger with the champion on the same rows, overall and, if ``by_period``, in each period.
 
-    ``rows`` are the labelled rows; periods are the groups of the first entry of its ``segments``. ``X`` holds the
-    columns of both models.
+    ``X`` holds the columns that both models need. ``rows`` are the same rows with labels; periods are the groups of the
+    first entry of its ``segments``.
     """
     labels = rows.classes[np.asarray(rows.labels)]
     positive = rows.classes[rows.positive] if rows.classes.size == 2 and rows.positive is not None else None

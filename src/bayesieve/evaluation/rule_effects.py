@@ -42,7 +42,8 @@ def effects_of_rules(rows: EvaluatedRows, levels: Sequence[FeatureLevels]) -> di
 
     Returns
     -------
-    dict `RuleEffect` by column; empty if a class has too few rows for folds.
+    dict
+        `RuleEffect` by name of the column; empty if a class has too few rows for folds.
     """
     labels, table = np.asarray(rows.labels), as_table(rows.X)
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
@@ -70,11 +71,11 @@ def effects_of_rules(rows: EvaluatedRows, levels: Sequence[FeatureLevels]) -> di
 
 
 def _gain(codes: np.ndarray, classes: np.ndarray, weights: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
-    """Return the nats by which one column lowers the log loss of the test rows, compared with the class shares of the
-    training rows.
+    """Return the nats, summed over the test rows, by which one column lowers the log loss of the class shares. Both
+    predictions are estimated from the training rows.
 
-    ``codes`` (n_rows,) are the levels of the rows, ``classes`` and ``weights`` (n_rows,) their classes and weights,
-    ``train`` and ``test`` row positions.
+    ``codes``, ``classes`` and ``weights`` (n_rows,) are levels, classes and weights of the rows; ``train`` and ``test``
+    are row positions.
     """
     counts = np.zeros((int(codes.max()) + 1, int(classes.max()) + 1))
     np.add.at(counts, (codes[train], classes[train]), weights[train])
