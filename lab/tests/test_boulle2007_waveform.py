@@ -190,6 +190,9 @@ def test_section(study: WaveformStudy) -> None:
     assert lines[0].startswith("## Waveform")
     for claim in (*NUMBERS, *STATEMENTS):
         assert sum(f"| {claim.what} " in line for line in lines) == 1
+    unlike = [line for line in lines if line.startswith("| Sections 5 and 6") and "not like for like" in line]
+    assert ["paper's MAP" in line for line in unlike] == [True, True]
+    assert sum(line.endswith("selects all of it at rank 1.") for line in lines) == 2
     assert len([line for line in lines if line.startswith("| SNB(CMA), search ")]) == 2
     assert "p-value" in text
     assert "nan" not in text

@@ -26,6 +26,7 @@ from bayesieve_lab.claims import (
     often,
     predicted,
     reasons,
+    variants_table,
     wins,
 )
 from bayesieve_lab.comparison.differences import corrected_resampled_t
@@ -192,6 +193,9 @@ def test_what_is_not_like_for_like_has_no_other_verdict() -> None:
     unlike = Judged("", "A errs less", checks, unlike="Other data.")
     assert in_words(unlike) == "A errs less: not like for like."
     assert reasons([unlike, Judged("", "", checks)]) == "**: A errs less.** Other data."
+    two = Judged("", "A errs less", checks * 2, unlike="Other data.")
+    assert [cells[-2] for cells in claims_table([two]).rows] == ["not like for like"] * 3
+    assert all(cells[3].endswith("not like for like") for cells in variants_table({"one": [two]}).rows)
 
 
 def test_folds_are_tested_with_their_overlap() -> None:

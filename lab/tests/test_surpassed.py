@@ -128,6 +128,14 @@ def test_means_are_over_what_all_methods_have() -> None:
     assert means(rows, ("one", "three"), ("accuracy",))[0] == 0
 
 
+def test_sets_with_fewer_folds_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row(data, method, k, 0.5 + 0.1 * k) for data in ("a", "b") for method in ("one", "two") for k in range(3)]
+    kept = {key: values for key, values in rows if key[:2] != ("b", "two") or key[3] == 2}
+    monkeypatch.setattr(page, "_rows", lambda *_: kept)
+    found = page.every_set(Path(), Shown("p", "one", 2), "accuracy", 1)
+    assert found.rows == (("a", "0.6", "0.6"), ("b (1 fold)", "0.7", "0.7"))
+
+
 def test_a_contest_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     made: list[str] = []

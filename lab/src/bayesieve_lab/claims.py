@@ -451,7 +451,7 @@ def claims_table(claims: Sequence[Judged]) -> TextTable:
     for claim in claims:
         lines = [(claim.sentence, claim)]
         if len(claim.checks) > 1:
-            lines += [(f"– {check.what}", Judged("", "", (check,))) for check in claim.checks]
+            lines += [(f"– {check.what}", Judged("", "", (check,), unlike=claim.unlike)) for check in claim.checks]
         for k, (words, one) in enumerate(lines):
             whole = k == 0 and len(lines) > 1
             numbers = ("", "", "", "") if whole else _numbers(one)
@@ -501,7 +501,8 @@ def _cell(claim: Judged | None, number: int, verdict: str) -> str:
         return ""
     check = claim.checks[number]
     p_value = p_range(() if check.p_value is None else (check.p_value,))
-    return ", ".join(part for part in (check.text("ours"), p_value, verdict or WORDS[check.verdict]) if part)
+    shown = verdict or (UNLIKE if claim.unlike else WORDS[check.verdict])
+    return ", ".join(part for part in (check.text("ours"), p_value, shown) if part)
 
 
 def reasons(claims: Sequence[Judged]) -> str:

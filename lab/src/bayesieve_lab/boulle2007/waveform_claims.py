@@ -25,12 +25,14 @@ class Number:
     paper : its value in the paper.
     ours : function of the results of a split that returns our value.
     digits : number of decimals.
+    unlike : reason why the paper's number cannot be compared with ours; empty if it can.
     """
 
     what: str
     paper: float
     ours: Callable[[SplitResult], float]
     digits: int = 0
+    unlike: str = ""
 
     def judged(self, splits: Sequence[SplitResult]) -> Judged:
         """Judge whether the paper's number, which is of a single split, lies in the prediction interval of our
@@ -38,7 +40,7 @@ class Number:
         """
         values = [round(float(self.ours(split)), self.digits) for split in splits]
         check = predicted("splits", self.paper, values, "splits", f",.{self.digits}f")
-        return Judged(WHERE, self.what, (check,))
+        return Judged(WHERE, self.what, (check,), unlike=self.unlike)
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,8 @@ def _dominated(split: SplitResult) -> int:
     )
 
 
+_OWN_SPLIT = "The subset is the most probable one of the paper's split, which therefore selects all of it at rank 1."
+
 NUMBERS = (
     Number("Informative features", 19, lambda split: len(split.informative)),
     Number("Features selected by SNB(ACC)", 12, _size("SNB(ACC)")),
@@ -158,6 +162,7 @@ NUMBERS = (
         f"Of the paper's MAP features ({features_text(PAPER_MAP)}), selected by SNB(MAP)",
         8,
         lambda split: len({*PAPER_MAP} & {*split.selected("SNB(MAP)")}),
+        unlike=_OWN_SPLIT,
     ),
     Number(
         "Largest difference between the weights of SNB(BMA) and SNB(MAP)", 0.15, lambda split: _moved(split).max(), 2
@@ -166,7 +171,7 @@ NUMBERS = (
     Number("MAP against the empty subset, power of ten", 1033, lambda s: s.posterior.empty_below_best),
     Number("MAP against the 3rd subset, power of ten", round(float(np.log10(40)), 1), _times(3), 1),
     Number("MAP against the 10th subset, power of ten", round(float(np.log10(4000)), 1), _times(10), 1),
-    Number("Rank of the paper's MAP subset", 1, lambda split: split.posterior.paper_rank or np.nan),
+    Number("Rank of the paper's MAP subset", 1, lambda split: split.posterior.paper_rank or np.nan, unlike=_OWN_SPLIT),
     Number("Mean size of the more probable half of the subsets", 10, mean_size),
     Number(f"Features in all of the {TOP} most probable subsets", 5, lambda split: len(in_all_top(split))),
 )

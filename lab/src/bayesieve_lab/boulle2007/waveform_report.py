@@ -17,7 +17,7 @@ from bayesieve_lab.boulle2007.waveform_claims import (
     peaks_of,
 )
 from bayesieve_lab.boulle2007.waves import waves_figure
-from bayesieve_lab.claims import claims_table
+from bayesieve_lab.claims import claims_table, reasons
 from bayesieve_lab.comparison.differences import PairedTest, corrected_resampled_t
 from bayesieve_lab.figures.models import models_figure, posterior_figure
 from bayesieve_lab.figures.tradeoff import tradeoff_figure
@@ -29,7 +29,7 @@ FILE = "boulle2007-waveform-{}.svg"
 
 def waveform_section(study: WaveformStudy, files: dict[str, str]) -> str:
     """Return the section in Markdown; its figures are added to ``files`` by name."""
-    first, several = study.splits[0], len(study.splits) > 1
+    first, several, judged = study.splits[0], len(study.splits) > 1, judge_waveform(study.splits)
     files |= _figures(study)
     return document(
         Path(__file__).with_name("waveform.md"),
@@ -39,7 +39,8 @@ def waveform_section(study: WaveformStudy, files: dict[str, str]) -> str:
         several=several,
         subsets=_subsets(first),
         findings=findings(study),
-        claims=claims_table(judge_waveform(study.splits)),
+        claims=claims_table(judged),
+        reasons=reasons(judged),
         file=FILE,
         weights=weights_table(first),
         reference=REFERENCE,

@@ -276,12 +276,14 @@ def every_set(folder: Path, shown: Shown, measure: str, digits: int) -> TextTabl
         if _ended(row):
             by_set.setdefault(data, {}).setdefault(method, {})[place[0], place[1]] = _value(row, measure)
     methods = dict.fromkeys(method for _, method, *_ in rows)
-    entries = []
+    shared = {data: sorted(set.intersection(*map(set, values.values()))) for data, values in by_set.items()}
+    most, entries = max(map(len, shared.values()), default=0), []
     for data, values in by_set.items():
-        shared = set.intersection(*(set(of_method) for of_method in values.values()))
-        cells = [[values[method][place] for place in sorted(shared)] if method in values else [] for method in methods]
+        folds = shared[data]
+        cells = [[values[method][place] for place in folds] if method in values else [] for method in methods]
         texts = (number_text(float(np.mean(cell)) if cell else float("nan"), f".{digits}f") for cell in cells)
-        entries.append((data, *texts))
+        few = f" ({len(folds)} fold{'s' * (len(folds) > 1)})" if len(folds) < most else ""
+        entries.append((f"{data}{few}", *texts))
     return TextTable.of(("Data set", *(f">{method}" for method in methods)), entries)
 
 
