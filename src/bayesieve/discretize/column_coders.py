@@ -120,7 +120,9 @@ class TableCoder(LevelsCoder):
 
     @abstractmethod
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
-        """Return a dict of the columns of `to_frame` that precede the counts, for the level with a ``code``."""
+        """Return the columns of `to_frame` before the counts as a dict, for the level of a feature with the code
+        ``code``.
+        """
 
     def _add_unseen(self, unseen: np.ndarray) -> None:
         """Add numbers of values without a level, shape (n_features,), to ``unseen_counts_``."""
@@ -225,7 +227,8 @@ class IntervalCoder(ColumnCoder):
 
     @abstractmethod
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
-        """Return the rows of ``blocks`` at which intervals begin; the first row of each column may be omitted.
+        """Return the ascending positions, in the arrays of ``blocks``, at which intervals begin. The first position of
+        each column may be omitted.
 
         Parameters
         ----------
@@ -234,9 +237,10 @@ class IntervalCoder(ColumnCoder):
         """
 
     def fit_blocks(self, blocks: ValueBlocks, *, apart: bool) -> Intervals:
-        """Return the intervals of all columns with their costs. With ``apart``, missing values get a separate interval.
+        """Return the intervals of all columns with their costs. If ``apart`` is True, missing values get a separate
+        interval.
 
-        If the class attribute ``must_pay`` is True, columns get a single interval if several do not cost less.
+        If the class attribute ``must_pay`` is True, a column gets a single interval unless several cost less.
         """
         starts = np.union1d(self.find_starts(blocks, apart), blocks.starts[:-1])
         announced = blocks.n_values.astype(float) if self.prior == "sizes" else blocks.totals
@@ -269,8 +273,8 @@ class GroupCoder(ColumnCoder):
 
         Parameters
         ----------
-        values : the values of rows. Groups may contain others, which only a user's rule names; the result then lists
-            all values.
+        values : distinct values that occur in rows, without missing values. Groups may also contain values that only a
+            user's rule names; `Groups.values` then lists all values.
         counts : (n_values + 1, n_classes) class counts of the values; the last row is that of missing values.
         apart : whether missing values form a separate group.
         """
@@ -573,8 +577,15 @@ def fit_counts(
     missing: str,
     n_jobs: int | None,
 ) -> FittedColumns:
-    """Fit the levels of columns from the class counts of their values; ``types`` are the `Column.type` of the
-    columns.
+    """Fit the levels of columns from the class counts of their values.
+
+    Parameters
+    ----------
+    names, types : name and `Column.type` of each column.
+    counts : class counts of the values of each column.
+    coders : coder of each column.
+    missing : see `fit_columns`.
+    n_jobs : number of threads.
     """
 
     def fit(i: int) -> tuple[Intervals, FeatureLevels | None]:
@@ -592,8 +603,10 @@ def fit_counts(
 def _fit_groups(
     coder: GroupCoder, name: str, type_: str, counts: ValueCounts, missing: str
 ) -> tuple[Intervals, FeatureLevels]:
-    """Fit a categorical column; return its costs and number of levels as `Intervals` without cuts, and its levels. For
-    ``missing``, see `fit_columns`.
+    """Fit a categorical column. Return its costs and number of levels, as `Intervals` without cuts, and its levels.
+
+    ``name`` and ``type_`` are its name and `Column.type`, ``counts`` the class counts of its values; ``missing`` is
+    documented in `fit_columns`.
     """
     ignores = missing == "ignore" and counts.counts.any()  # values may be those of rows of weight 0
     with_missing = np.vstack([counts.counts, np.zeros_like(counts.missing) if ignores else counts.missing])
@@ -613,8 +626,11 @@ def _fit_groups(
 def _fit_intervals(
     coder: IntervalCoder, name: str, type_: str, blocks: ValueBlocks, missing: str
 ) -> tuple[Intervals, FeatureLevels | None]:
-    """Fit numeric columns; return their intervals, and the levels if it is a single column with special values, else
-    None.
+    """Fit numeric columns. Return their intervals and, if it is a single column with special values, its levels;
+    otherwise None.
+
+    ``name`` and ``type_`` are the name and `Column.type` of the first column, ``blocks`` the values of all columns;
+    ``missing`` is documented in `fit_columns`.
     """
     try:
         intervals = coder.fit_blocks(blocks, apart=missing != "share")

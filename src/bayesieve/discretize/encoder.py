@@ -237,7 +237,9 @@ class TableEncoder(TableCoder):
         return coded, refitter
 
     def _rules(self, X: Any, y: Any, sample_weight: Any) -> TableRules:
-        """Return the rules in ``levels``, with signs for the second class."""
+        """Return the rules in the option ``levels``; signs of ``monotone`` refer to the second class. ``X``, ``y`` and
+        ``sample_weight`` are those of `fit`, because the option ``positive`` may depend on the class counts.
+        """
         side = 1
         if self.positive is not None:
             target = as_target(y)
@@ -249,7 +251,9 @@ class TableEncoder(TableCoder):
         return rules.for_columns(as_table(X, kinds=self.kinds).names)
 
     def set_levels(self, levels: TableLevels, classes: np.ndarray) -> None:
-        """Set the fitted attributes from levels and the classes that they were fitted to."""
+        """Set the fitted attributes from the levels of all features, and the class labels (n_classes,) of their
+        counts.
+        """
         self.levels_ = levels
         self.level_scores_ = levels.level_scores
         self.unseen_counts_ = np.zeros(len(levels), dtype=np.int64)
