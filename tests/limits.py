@@ -69,7 +69,7 @@ LIMITS = {
     "most_optimal_blocks": "discretize.modl.MAX_OPTIMAL_BLOCKS",
     "cells_coded_at_once": "discretize.column_coders._BLOCK_CELLS",
     "columns_together": "discretize.column_coders._MOST_BLOCK_ROWS",
-    "parallel_columns": "discretize.column_coders._PARALLEL_ROWS",
+    "parallel_columns": "discretize.column_coders.PARALLEL_ROWS",
     "chunk_bytes": "table.columns._CHUNK_BYTES",
     "stream_bytes": "table.files._MOST_BYTES",
     "stream_piece": "table.files._PIECE",

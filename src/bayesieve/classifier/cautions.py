@@ -225,6 +225,7 @@ def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> lis
 
 
 def _form_sentence(name: str, form: TextForm) -> str:
+    """Return the text of a caution about a column of text whose values, described by ``form``, are numbers or dates."""
     others, numeric = (
         listed([*map(quoted_text, form.others)], _MAX_OTHERS),
         f"TableEncoder(kinds={{{name!r}: 'numeric'}})",
@@ -345,6 +346,11 @@ def _code_cautions(columns: _Columns, encoder: TableEncoder, positive: int | Non
 
 
 def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: int | None) -> Caution:
+    """Return the caution about numbers of column k that look like codes of missing or special values.
+
+    ``out`` has these numbers and the range of the others. The text compares shares of the class at position
+    ``positive``; None chooses the class whose shares differ most.
+    """
     rows, coded = columns.rows_at_hand, columns.coded
     inside = np.isin(columns.values(k, rows), out.codes)
     weights = np.ones(rows.size) if coded.weights is None else np.asarray(coded.weights)[rows]
@@ -455,6 +461,7 @@ def _codes_at_end(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[flo
 
 
 def _looks_like_code(number: float) -> bool:
+    """Return whether a number is a usual code of missing values, such as 999 or -9."""
     return float(number).is_integer() and _CODE_TEXT.fullmatch(str(int(number))) is not None
 
 

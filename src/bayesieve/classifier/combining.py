@@ -107,4 +107,5 @@ def _grids(card: Scorecard, reader: RowReader, table: Table, rows: Rows) -> dict
 
 
 def _noted(card: Scorecard, key: str, notes: tuple[Note, ...]) -> Scorecard:
+    """Return a copy of a scorecard with ``notes`` appended to the list ``key`` of its provenance."""
     return replace(card, provenance={**card.provenance, key: (*card.provenance.get(key, ()), *notes)})

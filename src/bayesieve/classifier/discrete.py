@@ -143,6 +143,10 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return self._count(X, y, classes, sample_weight)
 
     def _count(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> DiscreteNB:
+        """Count the rows, in addition to those of earlier calls, and recompute the probabilities.
+
+        ``classes`` are all class labels, for the first call; None for those of ``y``.
+        """
         check_smoothing(self.smoothing)
         if not isinstance(self.fit_prior, (bool, np.bool_)):
             raise ValueError(f"fit_prior must be True or False, got {self.fit_prior!r:.80}.")
@@ -169,6 +173,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return self.update()
 
     def _coded(self, X: Any, y: Any, sample_weight: Any, first: bool) -> CodedTable:
+        """Return rows of codes as a `CodedTable` with classes; ``first`` is whether no rows were counted before."""
         codes = read_codes(self, X, reset=first)
         if first:
             self.n_features_in_ = codes.n_features
@@ -177,6 +182,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return codes if y is None else with_classes(codes, y, sample_weight)
 
     def _least_levels(self, coded: CodedTable) -> np.ndarray:
+        """Return the number of levels of each feature, (n_features,), at least ``min_categories``."""
         if self.min_categories is None:
             return coded.n_levels
         least = np.asarray(self.min_categories)
@@ -190,6 +196,7 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return levels
 
     def _class_columns(self, labels: Any) -> np.ndarray:
+        """Return the positions of class labels in ``classes_``, (n_labels,). Raise ValueError for an unknown label."""
         columns = {label: i for i, label in enumerate(self.classes_.tolist())}
         new = [label for label in np.asarray(labels).tolist() if label not in columns]
         if new:
@@ -211,6 +218,9 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     @property
     def evidence_(self) -> list[np.ndarray]:
+        """Log probabilities of the levels times the weight of the feature: for each feature an array (n_levels,
+        n_classes), in nats.
+        """
         check_is_fitted(self, "feature_log_prob_")
         return [w * logs for w, logs in zip(self.feature_weights_, self.feature_log_prob_, strict=True)]
 

@@ -88,6 +88,7 @@ class ModelEditor:
         return self._without("flatten", feature)
 
     def _without(self, what: str, feature: str) -> ModelEditor:
+        """Remove a feature from the model, and record the edit as ``what``."""
         return self._of_feature(what, feature, lambda one: edits.without(one, self._card.class_counts.sum()))
 
     def drop(self, feature: str) -> ModelEditor:
@@ -212,6 +213,10 @@ class ModelEditor:
         return figures
 
     def _of_feature(self, what: str, name: str, change: Callable[[Feature], tuple[Feature, str, str]]) -> ModelEditor:
+        """Change a feature by its ``name``, and record the edit as ``what``.
+
+        ``change`` returns the new feature, and texts of what was changed, before and after.
+        """
         names = [feature.name for feature in self._card.features]
         if name not in names:
             hint = (did_you_mean(name, names) if isinstance(name, str) else "") or f"it has {named(names)}."
@@ -227,6 +232,7 @@ class ModelEditor:
         return self._add(what, name, replace(self._card, features=features), before, after)
 
     def _add(self, what: str, feature: str | None, card: Scorecard, before: str, after: str) -> ModelEditor:
+        """Make ``card`` the current scorecard, and record the edit ``what`` with the texts ``before`` and ``after``."""
         self._card = card
         self._steps.append((Edit(what, feature, "", utc_now(), "", before, after), card))
         return self
@@ -272,6 +278,7 @@ def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.nd
 
 
 def _login() -> str:
+    """Return the name of the current user of the system."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # the system has no users

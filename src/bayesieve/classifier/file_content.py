@@ -73,6 +73,7 @@ def _parts(data: dict[str, Any], dumps: _Write) -> dict[str, list[str]]:
 
 
 def _is_list_of_objects(value: Any) -> bool:
+    """Return whether a JSON value is a list that begins with an object."""
     return isinstance(value, list) and len(value) > 0 and isinstance(value[0], dict)
 
 

@@ -113,6 +113,7 @@ def _selector_facts(selector: CodedSelector, coded: CodedTable, held_out: bool) 
 
 
 def _coding_in_words(encoder: Any) -> tuple[tuple[str, str], ...]:
+    """Return names and values of the options of an encoder as pairs of texts, for reports."""
     missing = "a level of their own" if encoder.missing == "level" else "ignored"
     if isinstance(encoder, IndicatorEncoder):
         learnt = isinstance(encoder.thresholds, Integral)
@@ -194,6 +195,7 @@ def options_of_file(options: Mapping[str, Any], rules: Mapping[str, Any] | None)
 
 
 def _from_plain(value: Any) -> Any:
+    """Return an option from its JSON value; a dict with the only key "object" becomes an `OptionText`."""
     if isinstance(value, dict):
         text = value.get("object")
         if len(value) == 1 and isinstance(text, str):

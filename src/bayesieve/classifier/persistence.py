@@ -118,6 +118,10 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
 
 
 def _from_text(content: bytes, file: Path) -> SelectiveNB:
+    """Return the model in the bytes of a file; ``file`` is its path, for messages.
+
+    Raise ValueError if they are no model of this version, or `Damaged` if they contradict each other.
+    """
     data = _parse(content, file)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(
@@ -142,6 +146,9 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
 
 
 def _parse(content: bytes, file: Path) -> Any:
+    """Return the JSON value in the bytes of a file; ``file`` is its path, for messages. Raise ValueError for other
+    content.
+    """
     try:
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -162,6 +169,7 @@ def _parse(content: bytes, file: Path) -> Any:
 
 
 def _refuse_constant(text: str) -> float:
+    """Raise `Damaged` for a JSON constant such as NaN."""
     raise Damaged(f"it holds {text}, which no model contains")
 
 

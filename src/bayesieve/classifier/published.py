@@ -33,15 +33,18 @@ _NEXT_TO_NONE = 1e-6  # smoothing close to none, because Blanquero et al. have z
 
 
 def _of_boulle(selector: Any, **options: Any) -> SelectiveNB:
+    """Return a model with a selector and all other options as in Boulle (2007)."""
     return SelectiveNB(selector, **_AS_PRINTED, **options)
 
 
 def _on_mdlp(selector: Any, smoothing: float, missing: Any) -> SelectiveNB:
+    """Return a model with a selector whose numbers are cut by MDLP; for ``missing``, see `TableEncoder`."""
     encoder = TableEncoder(numeric="mdlp", categorical="values", missing=missing)
     return SelectiveNB(selector, encoder=encoder, smoothing=smoothing, pairs=0, calibrate=False)
 
 
 def _of_rabenoro(selector: type, **options: Any) -> SelectiveNB:
+    """Return a model with a wrapper selector of the class ``selector``, as in Rabenoro (2015)."""
     # Do not refit levels without the held-out rows, because the paper has fixed levels. The error chooses the subset.
     chosen = selector(validation="error", recode=False, smoothing=1.0, **options)
     return SelectiveNB(chosen, **_AS_PRINTED, smoothing=1.0)

@@ -407,6 +407,7 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
             groups.append((words.named(level), _levels_of_rows(model, rows, k), labels_of_codes, training))
 
     def measured(rows_of_segment: np.ndarray) -> tuple[Estimate, Estimate]:
+        """Return the AUC and the log loss of the rows at some positions, with intervals."""
         auc, loss = (estimate for *_, estimate in Segment.of(rows, rows_of_segment, 0.95).measures(("auc", "log_loss")))
         return auc, loss
 
@@ -580,12 +581,17 @@ def _explained_rows(model: SelectiveNB, rows: EvaluatedRows, rows_to_explain: in
 
 
 def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explained: int) -> list[tuple[str, int]]:
+    """Choose ``n_explained`` rows to explain; return pairs of the reason and the position of the row.
+
+    ``probability``: array (n_rows, n_classes); ``codes``: (n_rows,) true classes.
+    """
     predicted = probability.argmax(axis=1)
     sure = probability.max(axis=1)
     right, wrong = predicted == codes, predicted != codes
     chosen: list[tuple[str, int]] = []
 
     def choose(why: str, rows: np.ndarray, score: np.ndarray) -> None:
+        """Choose the row of highest ``score`` in the mask ``rows``, for the reason ``why``, unless there are enough."""
         taken = {row for _, row in chosen}
         usable = [row for row in np.flatnonzero(rows) if row not in taken]
         if usable and len(chosen) < n_explained:
@@ -603,6 +609,7 @@ def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explain
 
 
 def _settings(model: SelectiveNB) -> tuple[tuple[str, str], ...]:
+    """Return names and values of the options of a model as pairs of texts, for reports."""
     options = model.get_params(deep=False)
     usual = type(model)().get_params(deep=False)
     changed = {name: repr(value) for name, value in options.items() if repr(value) != repr(usual[name])}

@@ -118,6 +118,7 @@ class PredictedRows:
             first += block.height
 
     def _read(self, first: int, stop: int) -> Iterator[pl.DataFrame]:
+        """Yield the rows from ``first`` to ``stop`` - 1 of the source as dataframes of at most ``block_rows`` rows."""
         for at in range(first, stop, self.read_rows):
             rows = read_rows(self.source.slices(at, min(self.read_rows, stop - at)), self.source.schema)
             yield from rows.iter_slices(self.block_rows)
@@ -196,6 +197,7 @@ def _targets(folder: Path, origins: Sequence[FileState | None]) -> list[Path]:
 
 
 def _make(folder: Path) -> None:
+    """Create a folder with its parents. Raise ValueError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

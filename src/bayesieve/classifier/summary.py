@@ -41,6 +41,7 @@ def feature_note(model: SelectiveNB, k: int, rules: TableRules | None) -> str | 
 
 
 def _remark(model: SelectiveNB, k: int) -> str | None:
+    """Return a sentence about the feature at position ``k`` for the summary; None if there is nothing to say."""
     feature = model.scorecard_.features[k]
     if feature.name in {edit.feature for edit in model.edits_}:
         return "Edited by hand."

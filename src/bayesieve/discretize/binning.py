@@ -13,6 +13,8 @@ from bayesieve.discretize.value_counts import NEVER, ValueBlocks
 
 
 class _Binner(IntervalCoder):
+    """Base class of discretizers into a number of bins, which do not use the classes."""
+
     supervised = False
     joins = NEVER
 
@@ -170,6 +172,7 @@ class MDLPDiscretizer(IntervalCoder):
         return np.concatenate([blocks.starts_of_numbers, *inner])
 
     def _set_attributes(self) -> None:
+        """Set ``cut_points_`` from ``levels_``, without the cut that separates missing values."""
         super()._set_attributes()
         self.cut_points_ = [cuts[np.isfinite(cuts)] for cuts in self.cut_points_]
 

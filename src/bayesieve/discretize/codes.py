@@ -117,6 +117,7 @@ def _refuse_large_numbers(codes: np.ndarray) -> None:
 
 
 def _warn_of_fractions(codes: np.ndarray) -> None:
+    """Warn about the first code that is not a whole number; codes are rounded down."""
     fractions = codes != np.trunc(codes) if codes.dtype.kind == "f" else np.zeros((1, 1), dtype=bool)
     if fractions.any():
         row, column = (int(at[0]) for at in np.nonzero(fractions))

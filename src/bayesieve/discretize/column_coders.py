@@ -196,6 +196,7 @@ class ColumnCoder(LevelsCoder):
         return positions or list(range(table.n_columns))
 
     def _warn_of_others(self, table: Table) -> None:
+        """Issue a caution that names the columns of the table that are not coded."""
         others = [table.names[i] for i in np.setdiff1d(np.arange(table.n_columns), self._positions).tolist()]
         if others:
             columns = "column is" if len(others) == 1 else "columns are"
@@ -362,6 +363,7 @@ class MODLDiscretizer(_MODLCoder, IntervalCoder):
 
     @property
     def joins(self) -> int:  # type: ignore[override]
+        """Fewest distinct values from which neighbouring values of one class stay together."""
         return _LEAST_JOINED if self.prior == "sizes" else 0
 
     def find_starts(self, blocks: ValueBlocks, apart: bool) -> np.ndarray:
@@ -531,6 +533,7 @@ def fit_columns(
     wide: dict[int, np.ndarray] = {}
 
     def fit(run: range) -> tuple[Intervals, FeatureLevels | None]:
+        """Fit the levels of one column, or of a run of numeric columns."""
         coder, column = coders[run.start], table.column(run.start)
         if isinstance(coder, GroupCoder):
             categories = column.categories()
@@ -589,6 +592,7 @@ def fit_counts(
     """
 
     def fit(i: int) -> tuple[Intervals, FeatureLevels | None]:
+        """Fit the levels of one column, or of a run of numeric columns."""
         coder = coders[i]
         if isinstance(coder, GroupCoder):
             return _fit_groups(coder, names[i], types[i], counts[i], missing)
@@ -708,6 +712,7 @@ def code_columns(
     complaints: list[str] = []
 
     def code(run: range) -> None:
+        """Write the codes of a run of neighbouring features, and count values without a level."""
         here = slice(run.start, run.stop)
         if together[run.start]:
             distinct, of_feature = np.unique(positions[here], return_inverse=True)

@@ -285,11 +285,16 @@ class TableEncoder(TableCoder):
         return CodedTable(codes, levels.n_levels, levels.names, levels=levels, unseen=unseen)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
+        """Return the columns of `to_frame` that describe a level: feature, kind, score, code and label."""
         facts = {"feature": level.name, "kind": level.kind, "level_score": level.level_score, "code": code}
         return facts | {"level": level.all_labels[code], "missing": level.missing_code == code}
 
 
 def _coder(coder: str | ColumnCoder, choices: dict[str, Any], kind: str, prior: Prior) -> ColumnCoder:
+    """Return the coder for an option ``numeric`` or ``categorical`` (``kind``): an object, or a name in ``choices``.
+
+    Raise ValueError for another value. ``prior`` is the MODL prior of coders given by name.
+    """
     if isinstance(coder, ColumnCoder):
         if coder.kind != kind:
             raise ValueError(f"{type(coder).__name__} does not code {kind} columns; pass another coder as {kind}=.")

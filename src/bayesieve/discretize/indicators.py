@@ -158,6 +158,9 @@ class IndicatorEncoder(TableCoder):
         return new_table(self if owner is None else owner, X)
 
     def _describe_level(self, level: FeatureLevels, code: int) -> dict[str, Any]:
+        """Return the columns of `to_frame` that describe a level: feature, score, threshold, score of the level, code
+        and label.
+        """
         facts = {"feature": level.name, "score": level.column, "threshold": float(level.number_cuts[0])}
         return {**facts, "level_score": level.level_score, "code": code, "level": level.labels[code]}
 
@@ -170,6 +173,7 @@ class IndicatorEncoder(TableCoder):
         return (coded.codes == at_most[:, None]).view(np.uint8).T
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> CodedTable:
+        """Fit the thresholds and levels, and return the same rows as a `CodedTable` with classes and weights."""
         check_allowed(self.get_params(deep=False), CODER_OPTIONS)
         X, y, sample_weight = split_columns(X, y, sample_weight)
         table = self._training_scores(X)
@@ -178,6 +182,7 @@ class IndicatorEncoder(TableCoder):
 
         # Thresholds: those that are given, or quantiles of the scores.
         def fit(i: int) -> tuple[np.ndarray, bool]:
+            """Return the thresholds of the score at position ``i``, and whether missing scores have a level."""
             values, thresholds = table.column(i).numbers()[order.row_numbers], settings[i]
             if isinstance(thresholds, int):
                 thresholds = quantile_thresholds(values, order.weights, thresholds, table.names[i])
@@ -288,6 +293,9 @@ def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: 
 
 
 def _one(setting: Any, what: str) -> np.ndarray | int:
+    """Return the thresholds of one score: an ascending array, or the number to learn. ``what`` names the option in
+    messages.
+    """
     if isinstance(setting, Integral) and not isinstance(setting, bool):
         if setting < 1:
             raise ValueError(f"{what} must be at least 1, the number of thresholds to learn, got {setting!r}.")
@@ -305,6 +313,7 @@ def _one(setting: Any, what: str) -> np.ndarray | int:
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:
+    """Return the first ``most`` names as text."""
     return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
 
 

@@ -262,6 +262,9 @@ def saved_by_values(counts: np.ndarray) -> float:
     strengths = [*(of_class / n_rows), 1.0]
 
     def nats(log_strength: float) -> float:
+        """Return the negative log likelihood, in nats up to a constant, of class shares with a Dirichlet prior of this
+        strength.
+        """
         terms: Sequence[float] = [
             float(many @ (gammaln(n + share * np.exp(log_strength)) - gammaln(share * np.exp(log_strength))))
             for (n, many), share in zip(tables, strengths, strict=True)
@@ -439,6 +442,10 @@ def _equal_runs(frequency: np.ndarray, n_runs: int) -> np.ndarray:
 
 
 def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
+    """Return the group number of each value for more than two classes with the published prior.
+
+    ``counts``: array (n_values, n_classes); ``label``: (n_values,) initial groups; ``prior``: cost by number of groups.
+    """
     from bayesieve.discretize import _modl_kernels as kernels
     from bayesieve.discretize._modl_kernels import EPSILON
 

@@ -374,6 +374,7 @@ class PairFinder:
         n_jobs = self.n_jobs if order.n_rows >= PARALLEL_ROWS else 1
 
         def count(pair: Sequence[int]) -> np.ndarray:
+            """Return the class counts of the cells of a pair of columns, (n_levels, n_levels, n_classes)."""
             one, other = (parts[k] for k in pair)
             cells = cells_of_pair(one.codes, other.codes, (one.n_levels, other.n_levels), rows)
             engine.release(one.codes.nbytes + other.codes.nbytes)

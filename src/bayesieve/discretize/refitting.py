@@ -185,6 +185,7 @@ class LevelRefitter:
         def fit_finer(
             coders: Sequence[ColumnCoder], positions: Sequence[int], *, coded: bool = True
         ) -> tuple[FittedColumns, Any]:
+            """Fit columns by other coders, and code all rows of the scan if ``coded``; see `FitLevels`."""
             by_others = counted.fit(positions, coders, self.missing)
             if not coded:
                 return by_others, None
@@ -196,6 +197,7 @@ class LevelRefitter:
         levels, fitted_codes = self._add_pairs(training, fitted, codes[:, fit], fit_finer)
 
         def part_codes(part: FeatureLevels) -> np.ndarray:
+            """Return the codes of the other rows by the levels of one column of a pair."""
             i = self.table.names.index(part.name)
             return (codes[i] if part is fitted.levels[i] else finer[part.name])[others]
 
@@ -232,6 +234,9 @@ class LevelRefitter:
         return PairFinder(training, self.pair_prior, self.n_jobs).add(pairs, fitted, codes, fit_levels)
 
     def _coded(self, codes: np.ndarray, rows: Rows, levels: TableLevels) -> CodedTable:
+        """Return rows as a `CodedTable` of the features, from codes (n_features, n_rows) by ``levels``, whose pairs
+        come last.
+        """
         pairs = iter(range(self.table.n_columns, len(levels)))
         positions = [columns[0] if len(columns) == 1 else next(pairs) for columns in self.features]
         samples = RowSamples(self.hashes, rows)

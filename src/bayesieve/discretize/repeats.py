@@ -71,6 +71,9 @@ class Repeats:
 
 
 def _caution(n_repeated: float, n_rows: float, columns: Sequence[str], effect: str) -> Caution:
+    """Return the caution about repeated rows: how many rows (or weight), which columns show it, and the effect on the
+    fit.
+    """
     sentence = (
         f"{100 * n_repeated / n_rows:.3g} % of the rows repeat others ({n_repeated:,.0f} of {n_rows:,.0f}), as after "
         f"oversampling or a join, because values of {named(columns)} are hardly ever equal by chance. {effect}. Keep "
@@ -119,6 +122,7 @@ def scan_caution(
 
 
 def _scan_caution(n_repeated: float, n_rows: float, columns: Sequence[str]) -> Caution:
+    """Return the caution about repeated rows of a scan, all of which were counted."""
     effect = "All of them were counted, so that chance may look like information"
     return _caution(n_repeated, n_rows, columns, effect)
 

@@ -143,6 +143,7 @@ def count_rows(task: CountTask) -> tuple[list[Any], np.ndarray | None]:
     n_jobs = task.reading.n_jobs
 
     def count(at: int) -> Any:
+        """Return the counts of the values of the column at position ``at``."""
         return task.count(table.column(at), rows, task.options[at])
 
     counts = map_in_threads(count, range(len(task.options)), n_jobs)

@@ -172,6 +172,7 @@ class Ruled:
     special = property(lambda self: self.rule.special)
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
+        """Return a copy whose base coder is for a table of this size."""
         return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name, self.type)
 
     def least_rows(self, counts: np.ndarray, n_rows: float) -> float:
@@ -235,6 +236,7 @@ class RuledIntervals(Ruled, IntervalCoder):
         return intervals
 
     def _by_rule(self, blocks: ValueBlocks) -> Intervals:
+        """Return the intervals of the column, whose values are in ``blocks``, by the rule."""
         rule, counts = self.rule, np.diff(blocks.cumulated, axis=0)
         low, high, first = blocks.lower[:-1], blocks.upper[:-1], int(blocks.has_missing[0])
         missing, lowest = counts[:first].sum(axis=0), [*map(special_number, range(len(rule.special)))]
@@ -304,6 +306,7 @@ class RuledIntervals(Ruled, IntervalCoder):
         values = ValueCounts(low, counts, nothing, None if np.array_equal(low, high) else high, len(low))
 
         def fitted(coder: IntervalCoder) -> list[float]:
+            """Return the cut points that a coder finds."""
             blocks = ValueBlocks.of_counts(values, joined=coder.joins)
             return list(coder.fit_blocks(blocks, apart=True).cut_points)
 
@@ -362,6 +365,7 @@ class RuledGroups(Ruled, GroupCoder):
         return replace(self._fit_values(values, counts, apart), values=values)
 
     def _fit_values(self, values: Sequence[Any], counts: np.ndarray, apart: bool) -> Groups:
+        """Return the groups of the values by the rule, or equal ones learnt without it; see `fit_values`."""
         if self.rule.only_limits:
             learnt = self.base.fit_values(values, counts, apart=apart)
             inside, _ = _apart(learnt.groups, len(values))
@@ -376,6 +380,7 @@ class RuledGroups(Ruled, GroupCoder):
         return learnt if self.is_as_learnt else groups
 
     def _by_rule(self, values: Sequence[Any], counts: np.ndarray, apart: bool) -> Groups:
+        """Return the groups of the values by the rule; for the parameters, see `fit_values`."""
         rule = self.rule
         position: dict[str | None, int] = {canonical_text(value): at for at, value in enumerate(values)}
         position[None] = len(values)

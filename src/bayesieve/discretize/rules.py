@@ -104,6 +104,7 @@ class LevelRule:
         return rule
 
     def _check(self, name: str) -> None:
+        """Raise ValueError for the first invalid option of the rule of the column ``name``."""
         for option in _BOOLEANS:
             if not isinstance(getattr(self, option), bool):
                 raise refusal(name, f"needs true or false as {option!r}, got {getattr(self, option)!r:.80}")
@@ -314,6 +315,7 @@ def _with_options(level: FeatureLevels, sign: int | None, given: Mapping[str, An
 
 
 def _written(level: FeatureLevels, sign: int | None) -> dict[str, Any]:
+    """Return the levels of a column as a rule of plain values, with a monotone ``sign`` unless it is None."""
     if level.groups is not None:
         groups = [[value if value is None else canonical_text(value) for value in group] for group in level.groups]
         return {"groups": groups}
@@ -393,6 +395,7 @@ def _number(value: Any, type_: str) -> float:
 
 
 def _cut_to_yaml(cut: float, type_: str) -> Any:
+    """Return a cut point as a number, or as text if the column holds dates or times and the text is exact."""
     if type_ in TEMPORAL:
         text = format_temporal(cut, type_)
         return text if _number(text, type_) == cut else float(cut)
@@ -400,6 +403,7 @@ def _cut_to_yaml(cut: float, type_: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value as a plain number or text."""
     return value if isinstance(value, (bool, int, float, str)) else canonical_text(value)
 
 
@@ -430,6 +434,7 @@ def _from_text(option: str, given: Any) -> Any:
 
 
 def _as_plain(value: Any) -> Any:
+    """Return the value of an option as plain Python values: dicts, lists, numbers and texts."""
     if isinstance(value, Mapping):
         return {str(name): _as_plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -450,14 +455,17 @@ def _from_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def refusal(name: str, what: str) -> ValueError:
+    """Return the error for a wrong rule of the column ``name``; ``what`` is the rest of the sentence."""
     return ValueError(f"levels of the column {name!r}: it {what}{'' if what.endswith('?') else '.'}")
 
 
 def _listed() -> str:
+    """Return the names of all options of a rule as text."""
     return ", ".join(LevelRule.__dataclass_fields__)
 
 
 def _list(name: str, option: str, value: Any) -> Sequence[Any]:
+    """Return the value of an option as a list. Raise ValueError if it is no list."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, (list, tuple)):
@@ -471,6 +479,7 @@ def _is_in_reach(value: Any) -> bool:
 
 
 def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """Return the special values of a column as pairs of a name and its values. Raise ValueError for wrong values."""
     if not isinstance(given, (Mapping, list, tuple)):
         given = [given]
     pairs = given.items() if isinstance(given, Mapping) else [

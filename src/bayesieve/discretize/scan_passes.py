@@ -136,12 +136,14 @@ class ScannedBlocks:
         )
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
+        """Return the sum of a statistic over all rows, for each column at ``positions``; see `Blocks`."""
         sums = [value_sums.RunningSum(add, option) for option in options]
         hashes = None
         if self.row_hashes is None:
             hashes = self.row_hashes = self.engine.array((self.table.n_rows,), np.uint64)
 
         def task(step: _Step) -> CountTask:
+            """Return the task of a step of the pass."""
             chosen = [options[at] for at in step.columns]
             chunk, reading = self._reading(step, positions)
             return CountTask(chunk, reading, count, chosen, hashes is not None)
@@ -158,6 +160,7 @@ class ScannedBlocks:
         return map_in_threads(value_sums.RunningSum.total, sums, self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
+        """Return the codes of all rows, (n_positions, n_rows); see `Blocks`."""
         return self.codes_and_sample(positions, levels, np.zeros(0, dtype=np.int64))[0]
 
     def codes_and_sample(
@@ -180,6 +183,7 @@ class ScannedBlocks:
         sampled: dict[int, list[pl.DataFrame]] = {}
 
         def task(step: _Step) -> CodeTask:
+            """Return the task of a step of the pass."""
             first, last = np.searchsorted(sample, (step.rows.start, step.rows.stop))
             sampled = sample[first:last] - step.rows.start if sample.size else None
             chunk, reading = self._reading(step, positions)
@@ -277,6 +281,7 @@ class ScannedBlocks:
 def _with_progress(
     steps: Sequence[_Step], results: Iterable[Any], progress: Progress | None
 ) -> Iterator[tuple[_Step, Any]]:
+    """Yield the steps of a pass with their results, and report the rows read to ``progress``, if it is not None."""
     done, total = 0, sum(step.n_rows for step in steps)
     for step, result in zip(steps, results, strict=True):
         yield step, result

@@ -258,6 +258,7 @@ class TextSketch:
 
 
 def _buckets_of(hashes: np.ndarray) -> np.ndarray:
+    """Return the bucket of each hash, (n,)."""
     return (hashes % np.uint64(_BUCKETS)).astype(np.int64)
 
 
@@ -297,6 +298,7 @@ def _parts_of_texts(column: Column, rows: BlockRows) -> Iterator[tuple[Column, B
 
 
 def _count_categories(column: Column, rows: BlockRows) -> ValueCounts:
+    """Return the class counts of the categories of a column in a block of rows."""
     if not isinstance(column.values, TextValues):
         return ValueCounts.of_categories(column.categories(merged=False), rows.order)
     texts = column.values.series
@@ -326,6 +328,7 @@ def add_values(parts: Sequence[Part], room: Room) -> Part:
 
 
 def _sketch_of(part: Any) -> Any:
+    """Return counts of values as a sketch; sketches are returned unchanged."""
     if not isinstance(part, ValueCounts):
         return part
     if isinstance(part.values, np.ndarray):
@@ -358,6 +361,7 @@ def add_marked(parts: Sequence[ValueCounts], _: Any) -> ValueCounts:
 
 
 def _only(counts: ValueCounts, chosen: np.ndarray) -> ValueCounts:
+    """Return the counts of the values at the positions ``chosen``."""
     values = counts.values
     selected = [values[i] for i in chosen.tolist()] if isinstance(values, list) else values[chosen]
     return replace(counts, values=selected, counts=counts.counts[chosen])
@@ -391,6 +395,7 @@ class RunningSum:
 
 
 def _grows(part: Any) -> bool:
+    """Return whether a statistic of a block grows with the number of distinct values."""
     return isinstance(part, ValueCounts)
 
 
