@@ -337,7 +337,10 @@ def number_text(number: float) -> str:
 
 
 def level_scores(counts: ContingencyCounts, n_levels: np.ndarray) -> np.ndarray:
-    """Return 1 - cost / null cost (MODL) of the levels of every indicator, shape (n_indicators,)."""
+    """Return 1 - cost / null cost (MODL criterion) of the levels of every indicator, shape (n_indicators,).
+
+    ``counts`` are the class counts of the levels, and ``n_levels`` (n_indicators,) their numbers.
+    """
     whole = np.add.reduceat(counts.counts, counts.offsets[:-1])
     totals = whole.sum(axis=1)
     totals[totals == 0.0] = 1.0

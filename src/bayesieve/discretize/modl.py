@@ -188,14 +188,19 @@ def interval_costs(
 
 
 def pays(costs: np.ndarray, null_costs: Any) -> np.ndarray:
-    """Return a mask (n_columns,) of the partitions that cost less than a single interval or group, ``null_costs``, by
-    more than rounding errors.
+    """Return a mask (n_columns,) of the partitions that cost less than a single interval or group by more than rounding
+    errors.
+
+    ``costs`` (n_columns,) are the costs of the partitions, and ``null_costs`` those of a single interval or group, in
+    nats.
     """
     return costs < null_costs - _TOLERANCE
 
 
 def level_scores(costs: np.ndarray, null_costs: np.ndarray) -> np.ndarray:
-    """Return 1 - cost / null cost, the share of the null costs that partitions save; 0 if they save nothing."""
+    """Return 1 - cost / null cost for each column, shape (n_columns,): the share of the null cost that the levels save,
+    0 if they save nothing. ``costs`` and ``null_costs`` (n_columns,) are in nats.
+    """
     scores = np.zeros_like(costs)
     np.divide(costs, null_costs, out=scores, where=null_costs > 0.0)
     return np.where(null_costs > 0.0, np.maximum(0.0, 1.0 - scores), 0.0)
@@ -242,9 +247,10 @@ class Groups:
 
 
 def summed(values: np.ndarray, line: np.ndarray, n: int | None = None) -> np.ndarray:
-    """Sum ``values`` by group along the first axis, shape (n, ...).
+    """Sum rows of ``values`` by group; the result has the shape (n, ...).
 
-    ``line`` has the group of each value, and ``n`` is the number of groups, by default one more than the highest.
+    ``line`` (n_values,) is the group of each row of ``values``. ``n`` is the number of groups, by default one more than
+    the highest in ``line``.
     """
     sums = np.zeros((int(line.max()) + 1 if n is None else n, *values.shape[1:]), dtype=values.dtype)
     np.add.at(sums, line, values)
@@ -276,10 +282,10 @@ def saved_by_values(counts: np.ndarray) -> float:
 
 
 def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """Return the first block of each of the best intervals of one column.
+    """Return the positions of the first block of each interval in the best partition of one column, ascending from 0.
 
-    ``cumulated`` has its cumulative class counts, (n_blocks + 1, n_classes), and ``prior`` the cost by number of
-    intervals.
+    ``cumulated`` (n_blocks + 1, n_classes) are the cumulative class counts of its blocks, and ``prior`` (n_parts + 1,)
+    the cost in nats of encoding a partition, by its number of intervals. ``method`` is documented in `search_columns`.
     """
     return search_columns(np.array([0, len(cumulated)]), cumulated, prior, method, np.array([0]), np.array([False]))
 
@@ -287,16 +293,17 @@ def search_bounds(cumulated: np.ndarray, prior: np.ndarray, method: Method) -> n
 def search_columns(
     starts: np.ndarray, cumulated: np.ndarray, prior: np.ndarray, method: Method, columns: np.ndarray, apart: np.ndarray
 ) -> np.ndarray:
-    """Return the rows of `ValueBlocks` at which the best intervals of some columns of equal prior begin.
+    """Return the positions, in the arrays of `ValueBlocks`, at which the intervals of the best partitions of some
+    columns begin. All these columns have the same prior.
 
     Parameters
     ----------
     starts, cumulated : as in `ValueBlocks`, in which neighbouring values of one class share a block.
-    prior : cost by number of intervals, from 0 on.
+    prior : (n_parts + 1,) cost in nats of encoding a partition, by its number of intervals.
     method : ``"greedy"`` (bottom-up merges, then splits and boundary moves until the cost stops falling; small columns
         are solved exactly) or ``"optimal"`` (exact).
     columns : positions of the columns.
-    apart : for each of all columns, whether missing values form a separate interval.
+    apart : (n_columns,) for each of all columns, whether missing values form a separate interval.
     """
     from bayesieve.discretize._modl_kernels import exact_intervals
 
@@ -319,8 +326,10 @@ def search_columns(
 
 
 def _search_greedily(cumulated: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """Return the first block of each interval in a good partition of a column that is too large for the exact search;
-    for the parameters, see `search_bounds`.
+    """Return the positions of the first block of each interval in a good partition of a column that is too large for
+    the exact search.
+
+    ``cumulated`` and ``prior`` are those of `search_bounds`.
     """
     from bayesieve.discretize import _modl_kernels as kernels
 
@@ -393,9 +402,10 @@ def group_values(
 
 
 def _join_pure(counts: np.ndarray) -> np.ndarray:
-    """Return initial group numbers of the values: those whose rows all have the same class share a group.
+    """Return initial group numbers of the values, shape (n_values,): values whose rows all have the same class share a
+    group. Optimal groups never separate such values.
 
-    Optimal groups never separate such values.
+    ``counts`` (n_values, n_classes) are the class counts of the values.
     """
     label = np.arange(counts.shape[0])
     pure = (counts > 0).sum(axis=1) == 1
@@ -408,10 +418,10 @@ def _join_pure(counts: np.ndarray) -> np.ndarray:
 
 
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """Return the group number of each value for two classes and the published prior.
+    """Return the group number of each value, shape (n_values,), for two classes and the prior "published".
 
-    The groups are runs of values in the order of their class ratio; values with equal numbers in ``label`` stay
-    together.
+    ``counts`` (n_values, 2) are class counts, and ``prior`` is the cost in nats by number of groups. Groups are runs of
+    values in the order of their class ratio. Values with equal numbers in ``label`` (n_values,) stay together.
     """
     row = np.unique(label, return_inverse=True)[1]
     table = summed(counts, row)
@@ -432,8 +442,8 @@ def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, metho
 
 
 def _equal_runs(frequency: np.ndarray, n_runs: int) -> np.ndarray:
-    """Cut ordered items into at most ``n_runs`` runs of about equal total frequency; return the run number of each
-    item.
+    """Cut ordered items into at most ``n_runs`` runs of about equal total frequency. Return the run number of each
+    item, shape (n_items,), given their ``frequency`` (n_items,).
     """
     if frequency.size <= n_runs:
         return np.arange(frequency.size)
@@ -470,9 +480,10 @@ def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, meth
 
 
 def _join_rare(table: np.ndarray) -> np.ndarray:
-    """Return initial group numbers of the values: frequent values are single, and others are joined by majority class.
+    """Return initial numbers of `_MAX_PAIRED` groups, shape (n_values,): frequent values are single, and all others are
+    joined by majority class.
 
-    There are `_MAX_PAIRED` groups.
+    ``table`` (n_values, n_classes + 1) holds the class counts of the values; the last column is not used.
     """
     n_classes = table.shape[1] - 1
     label = n_classes + np.arange(len(table))
@@ -483,10 +494,12 @@ def _join_rare(table: np.ndarray) -> np.ndarray:
 
 
 def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: float) -> np.ndarray:
-    """Return the group number of each value with the prior "sizes"; values with equal counts stay together.
+    """Return the group number of each value, shape (n_values,), with the prior "sizes". Values with equal class counts
+    stay together.
 
-    If the first groups cost `_HOPELESS` nats more than ``useful``, the highest cost of useful groups, the search ends
-    with a single group. For 3,430 pairs of columns of 32 tables, further search reduced the cost by at most 9 nats.
+    ``counts`` (n_values, n_classes) are class counts, and ``prior`` is the cost in nats by number of groups. If the
+    first groups cost `_HOPELESS` nats more than ``useful``, the highest cost of useful groups, the search ends with a
+    single group. For 3,430 pairs of columns of 32 tables, further search reduced the cost by at most 9 nats.
     """
     from bayesieve.discretize._modl_kernels import merge_pairs, settle_values
 
@@ -536,8 +549,11 @@ def _by_sizes(counts: np.ndarray, prior: np.ndarray, method: Method, useful: flo
 
 
 def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndarray:
-    """Return the group number of each value in the best of all partitions; ``noun`` names the values in the error for
-    too many.
+    """Return the group number of each value, shape (n_values,), in the best of all partitions.
+
+    ``counts`` (n_values, n_classes + 1) are class counts, then the number of values if the prior depends on it,
+    otherwise 0. ``prior`` is the cost in nats by number of groups. If there are too many values, the error calls them
+    ``noun``.
     """
     from bayesieve.discretize._modl_kernels import optimal_groups
 
@@ -551,9 +567,11 @@ def _optimal_groups(counts: np.ndarray, prior: np.ndarray, noun: str) -> np.ndar
 
 
 def _coarse(table: np.ndarray, frequency: np.ndarray, threshold: float) -> np.ndarray:
-    """Return initial group numbers: all values of at most ``threshold`` rows share one.
+    """Return initial group numbers of the values, shape (n_values,): all values of at most ``threshold`` rows share the
+    number -1.
 
-    Similar values are also joined, until there are at most `_MAX_UNITS` groups.
+    ``table`` (n_values, n_classes + 1) holds class counts and the number of values, ``frequency`` (n_values,) the rows
+    per value. Similar values are also joined, until there are at most `_MAX_UNITS` groups.
     """
     label = np.full(len(table), -1)
     frequent = np.flatnonzero(frequency > threshold)

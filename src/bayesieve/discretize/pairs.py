@@ -74,7 +74,7 @@ _FINER: dict[str, ColumnCoder] = {"numeric": EqualFrequencyDiscretizer(N_BINS), 
 
 
 def check_pairs(pairs: Any) -> None:
-    """Raise ValueError unless ``pairs`` is a valid option of `TableEncoder`."""
+    """Raise ValueError unless ``pairs`` is a valid option ``pairs`` of `TableEncoder`."""
     if isinstance(pairs, Integral) and not isinstance(pairs, bool):
         is_option = int(pairs) >= 0
     elif isinstance(pairs, (list, tuple)):
@@ -89,7 +89,10 @@ def check_pairs(pairs: Any) -> None:
 
 
 def positions_of(pairs: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the column positions of pairs given by names, each pair once; ValueError for an unknown column."""
+    """Return the positions in ``names`` of both columns of each pair, without duplicate pairs.
+
+    Raise ValueError for an unknown column, or a pair of a column with itself.
+    """
     position = {name: i for i, name in enumerate(names)}
     for pair in pairs:
         for name in pair:
@@ -133,7 +136,8 @@ def with_pairs(
     """Write the codes of columns, followed by those of their pairs, into the array ``into`` of the engine, and return
     it.
 
-    ``coded`` has the levels of each pair and the codes of its two columns.
+    ``codes`` are those of the columns, (n_columns, n_rows). ``coded`` holds, for each pair, its levels and the codes
+    (n_rows,) of both columns. ``into`` has the shape (n_columns + n_pairs, n_rows).
     """
     for k, of_column in enumerate(codes):
         into[k] = of_column
@@ -145,8 +149,11 @@ def with_pairs(
 
 
 def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int], rows: Rows) -> np.ndarray:
-    """Count rows (or weight) by the levels of two columns and the class, shape (levels of the first, of the second,
-    n_classes).
+    """Count rows (or weight) by the levels of two columns and the class, shape (levels of the first, levels of the
+    second, n_classes).
+
+    ``one`` and ``other`` (n_rows,) are the codes of the columns, ``n_levels`` their numbers of levels, and ``rows`` the
+    classes and weights.
     """
     from bayesieve.counts._kernels import count_cells
 
@@ -264,11 +271,13 @@ class PairFinder:
         skipped: Collection[int],
         saved: Mapping[int, Callable[[], float]],
     ) -> list[_Grouped]:
-        """Return at most ``most`` pairs whose groups of cells save nats, the best first.
+        """Return at most ``most`` pairs whose groups of cells save nats, the best first, as tuples: positions of both
+        columns, class counts of the cells, and groups.
 
         Parameters
         ----------
         parts : columns of the pairs, by position.
+        most : largest number of pairs.
         skipped : positions of columns that form no pair with each other.
         saved : for columns with many values, by position, functions that return the nats that one level per value
             saves. A pair must save more than that, not only more than the coarser levels of the column.
@@ -327,15 +336,19 @@ class PairFinder:
         return gain - fit_of_sum(cells) if gain > 0.0 else gain, fits, groups
 
     def _saved_by_values(self, i: int, fit_levels: FitLevels) -> float:
-        """Return the nats that one level per value of a column saves in encoding the labels."""
+        """Return the nats that one level per value of the column at position ``i`` saves in encoding the labels.
+        ``fit_levels`` fits and codes the column by another coder; see `LevelFitter.fit`.
+        """
         by_value, _ = fit_levels([ValueCoder()], [i], coded=False)
         return saved_by_values(np.asarray(by_value.levels[0].counts))
 
     def _promising(self, parts: Sequence[_PairColumn], most: int, is_skipped: np.ndarray) -> np.ndarray:
-        """Return the most promising pairs, the best first, as positions of their columns in ``parts``, shape (most, 2).
+        """Return the most promising pairs, the best first, as positions of their columns in ``parts``, shape (at most
+        ``most``, 2).
 
-        The score of a pair is its mutual information given the class, less that without the class and the difference
-        expected by chance. Pairs of two columns in the mask ``is_skipped`` come last.
+        The score of a pair is its mutual information given the class, minus its mutual information without the class
+        and minus the difference expected by chance. Pairs of two columns in the mask ``is_skipped`` (n_parts,) come
+        last.
         """
         rows: Rows = self.training.rows
         n_classes = rows.n_classes
@@ -367,8 +380,11 @@ class PairFinder:
     def _counted(
         self, parts: dict[int, _PairColumn], pairs: Sequence[Sequence[int]], most: int = _MOST_CELLS
     ) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Yield the positions of each pair and the class counts of its cells; ValueError for a pair of more than
-        ``most`` cells.
+        """Yield for each pair the positions of both columns and the class counts of its cells, shape (levels of the
+        first, levels of the second, n_classes).
+
+        ``parts`` are the columns by position, ``pairs`` positions of two columns. Raise ValueError for a pair of more
+        than ``most`` cells.
         """
         order, rows, engine = self.training.order, self.training.rows, self.training.engine
         n_jobs = self.n_jobs if order.n_rows >= PARALLEL_ROWS else 1
@@ -395,8 +411,10 @@ class PairFinder:
 
 @dataclass(frozen=True)
 class _PairColumn:
-    """Column of a pair: the levels at position ``at`` of ``levels``, the codes of the rows, and the number of
-    levels.
+    """Column of a pair.
+
+    ``levels`` are the levels of several columns, among which ``at`` is the position of this column. ``codes`` (n_rows,)
+    are its codes, and ``n_levels`` is the number of its levels.
     """
 
     levels: TableLevels
