@@ -169,7 +169,7 @@ def fit_evidence(
     # weight 0 may still matter through curves or pairs, if they are tested.
     n_logits = n_logits_of(class_counts.size)
     intercept, intercept_factors, omitted = class_log_prior(class_counts), np.zeros((n_logits, 0)), np.zeros(n_logits)
-    fitted, is_fitted = dict[int, FeatureEvidence](), False
+    fitted, is_fitted, is_split = dict[int, FeatureEvidence](), False, False
     weights_by_value = {k: float(averaged[k]) for k in np.flatnonzero(by_value).tolist()}
     terms = collect_terms(coded, levels, logs, weights_by_value, calibration, options)
     if terms and calibration.loss is not None and calibration.final_rows is not None:
@@ -181,6 +181,7 @@ def fit_evidence(
         weights, factor, is_fitted, omitted = fit.weights, fit.factor, True, fit.omitted_variances
         if fit.terms or fit.surfaces:
             fitted = _fitted_contributions(fit, solution, levels, counts)
+            is_split = any(term.cells is not None for term in fit.terms if term.feature in fitted)
             intercept = intercept + solution.intercept
             assert solution.errors is not None
             intercept_factors = solution.errors.intercept
@@ -191,7 +192,6 @@ def fit_evidence(
             _warn_of_end("The fit of the contributions", clock, "the model keeps the best so far")
 
     features = _all_contributions(fitted, levels, counts, logs, weights, options.signs, shrinks)
-    is_split = any(feature.cells is not levels[k] for k, feature in fitted.items())
     kind: Literal["counted", "levels", "cells"] = "cells" if is_split else "levels" if is_fitted else "counted"
     return Evidence(
         levels=levels,
