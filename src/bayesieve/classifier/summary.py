@@ -9,7 +9,6 @@ from bayesieve.counts.contingency import Shrinkage
 from bayesieve.discretize.ruled_coders import AS_LEARNT
 from bayesieve.discretize.rules import LevelRule, TableRules
 from bayesieve.scorecard.wording import Wording
-from bayesieve.table import FeatureLevels
 from bayesieve.table.frames import in_library, results_frame
 from bayesieve.table.pair_levels import PairLevels
 from bayesieve.words import plural
@@ -28,45 +27,51 @@ def rules_of(model: SelectiveNB) -> TableRules | None:
 
 
 def feature_note(model: SelectiveNB, k: int, rules: TableRules | None) -> str | None:
-    """Return a note on a feature: its description by labels, and a remark such as why it is not in the model; None if
-    there is neither.
+    """Return a note on the feature at position k: its description by labels, the rule for its levels in words, and a
+    remark, such as why it is not in the model; None if there is nothing to say.
+
+    ``rules`` are the rules for levels with which the model was fitted.
     """
-    name = model.scorecard_.features[k].name
-    label = Wording.of(model.scorecard_).labels.get(name, {})
-    rule = None if rules is None else rules.rules.get(name)
-    remarks = [label.get("description"), "" if rule is None else rule.in_words]
-    if rule is None or not rule.exclude:
-        remarks.append(_remark(model, k))
-    return " ".join(filter(None, remarks)) or None
-
-
-def _remark(model: SelectiveNB, k: int) -> str | None:
-    """Return a sentence about the feature at position ``k`` for the summary; None if there is nothing to say."""
     feature = model.scorecard_.features[k]
-    if feature.name in {edit.feature for edit in model.edits_}:
-        return "Edited by hand."
-    if not feature.is_used:
-        return _reason_against(model, k)
-    if feature.weight > 0:
-        return None
-    if isinstance(feature.levels, PairLevels) and feature.levels.level_score == 0:
-        return "A surface: joint contributions of both columns, fitted to what the other features do not explain."
-    if feature.levels.n_levels > 1:
-        return None
-    if feature.kind == "numeric":
-        return "A curve: what its values add was fitted together with all other features."
-    return "No groups: what its values add was fitted together with all other features."
+    label = Wording.of(model.scorecard_).labels.get(feature.name, {})
+    rule = None if rules is None else rules.rules.get(feature.name)
+    remark: str | None = None
+    if rule is not None and rule.exclude:
+        pass  # the rule says it already
+    elif feature.name in {edit.feature for edit in model.edits_}:
+        remark = "Edited by hand."
+    elif not feature.is_used:
+        remark = _reason_against(model, k)
+    elif feature.weight <= 0:
+        if isinstance(feature.levels, PairLevels) and feature.levels.level_score == 0:
+            remark = "A surface: joint contributions of both columns, fitted to what the other features do not explain."
+        elif feature.levels.n_levels == 1:
+            kind = "A curve" if feature.kind == "numeric" else "No groups"
+            remark = f"{kind}: what its values add was fitted together with all other features."
+    notes = (label.get("description"), "" if rule is None else rule.in_words, remark)
+    return " ".join(filter(None, notes)) or None
 
 
 def _reason_against(model: SelectiveNB, k: int) -> str | None:
-    """Return a sentence that explains why a feature is not in the model; None if the reason is unknown."""
+    """Return a sentence that explains why the feature at position k is not in the model; None if the reason is
+    unknown.
+    """
     level, card = model.scorecard_.features[k].levels, model.scorecard_
     pairs = [one for one in card.used_features if one.kind == "pair" and level.name in one.columns]
     if level.kind != "pair" and pairs:
         return f"In the model through {plural(len(pairs), 'pair')} only."
-    if level.n_levels == 1:
-        return _single_level(level, model.n_rows_)
-    return card.provenance["selector"].get("remark")
+    if level.n_levels > 1:
+        return card.provenance["selector"].get("remark")
+    # A single level has no grouping; the cells within it may still be informative.
+    if isinstance(level, PairLevels):
+        return "One level: no grouping of its cells pays for itself."
+    if level.kind == "numeric":
+        return "One level: no cut point pays for itself."
+    n_values = level.n_values
+    if n_values == 1:
+        return f"One level: {'missing' if level.has_missing_level else 'the same value'} in all rows."
+    rows_per_value = model.n_rows_ / n_values
+    return f"One level: no grouping pays for itself ({n_values:,} values, {rows_per_value:,.1f} rows a value)."
 
 
 def left_out(model: SelectiveNB) -> dict[str, list[str]]:
@@ -81,20 +86,6 @@ def left_out(model: SelectiveNB) -> dict[str, list[str]]:
             reason = by_hand or _reason_against(model, k) or ""
             names.setdefault(reason.partition(" (")[0].rstrip("."), []).append(words.named(feature.levels))
     return names
-
-
-def _single_level(level: FeatureLevels, n_rows: int) -> str:
-    """Return a sentence that explains why a feature has a single level. Cells within the level may still be
-    informative.
-    """
-    if isinstance(level, PairLevels):
-        return "One level: no grouping of its cells pays for itself."
-    if level.kind == "numeric":
-        return "One level: no cut point pays for itself."
-    n_values = level.n_values
-    if n_values == 1:
-        return f"One level: {'missing' if level.has_missing_level else 'the same value'} in all rows."
-    return f"One level: no grouping pays for itself ({n_values:,} values, {n_rows / n_values:,.1f} rows a value)."
 
 
 def weights_in_words(model: SelectiveNB) -> str:

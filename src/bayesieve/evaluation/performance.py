@@ -7,9 +7,10 @@ fine grid.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from bayesieve.scorecard.record import Scorecard
 from bayesieve.scorecard.strategy import strategy_table
 from bayesieve.selection.row_splits import RowSplits, is_number_of_folds, is_splitter, row_splits
 from bayesieve.statistics import metrics
-from bayesieve.table import FeatureLevels, Target, as_target
+from bayesieve.table import Target, as_target
 from bayesieve.table.cautions import silenced
 from bayesieve.table.frames import new_table
 from bayesieve.table.levels import WithheldLevels, columns_of
@@ -252,7 +253,14 @@ def are_training_rows(model: Any, rows: EvaluatedRows) -> bool:
     card, labels = model.scorecard_, np.asarray(rows.labels)
     levels = [feature.levels for feature in card.features]
     cut = {edit.feature for edit in model.edits_ if edit.what == "cut"}
-    trained = {k: np.asarray(level.counts) for k, level in enumerate(levels) if _is_counted(level, cut)}
+    # Counts cannot be compared if they are of a sample (surfaces), of levels read from a file without their values, or
+    # of levels whose cut points were edited.
+    trained = {}
+    for k, level in enumerate(levels):
+        is_surface = isinstance(level, PairLevels) and level.level_score == 0
+        is_withheld = any(isinstance(column_levels, WithheldLevels) for column_levels in level.by_column)
+        if not (is_surface or is_withheld or level.name in cut):
+            trained[k] = np.asarray(level.counts)
     drawn = card.provenance["selector"].get("rows_by_class")
     if all(len(count) < 2 for count in trained.values()) or (drawn and rows.n_rows != model.n_rows_):
         return False
@@ -272,17 +280,6 @@ def are_training_rows(model: Any, rows: EvaluatedRows) -> bool:
         if all(np.allclose(np.minimum(new, old) if drawn else new, old, rtol=_SAME, atol=_SAME) for new, old in pairs):
             return True
     return False
-
-
-def _is_counted(level: FeatureLevels, cut: Collection[Any]) -> bool:
-    """Return whether the training counts of a level can be compared with those of new rows.
-
-    Surfaces have no complete counts, and levels read from a file may lack their values. ``cut`` names the features
-    whose cut points were edited, which also makes counts incomparable.
-    """
-    is_surface = isinstance(level, PairLevels) and level.level_score == 0
-    withheld = any(isinstance(column_levels, WithheldLevels) for column_levels in level.by_column)
-    return not (is_surface or withheld or level.name in cut)
 
 
 def measure(model: Any, rows: EvaluatedRows, cv: Any, held_out: bool) -> Performance | None:
@@ -524,12 +521,12 @@ def loss_without_features(
     """
     counted, joint = np.ones(codes.size) if weights is None else weights, card.tables.joint(cells)
 
-    def loss(joint: np.ndarray) -> float:
-        """Return the summed log loss in nats, given log joint probabilities (n_rows, n_classes)."""
-        return float(-counted @ log_softmax(joint, axis=1)[np.arange(codes.size), codes])
-
-    whole = loss(joint)
-    return {
-        feature.name: loss(joint - feature.table[np.minimum(of_rows, feature.cells.n_levels)]) - whole
+    # The loss with all features comes first, then that without each of them.
+    without = (
+        joint - feature.table[np.minimum(of_rows, feature.cells.n_levels)]
         for feature, of_rows in zip(card.used_features, cells, strict=True)
-    }
+    )
+    losses = [
+        float(-counted @ log_softmax(one, axis=1)[np.arange(codes.size), codes]) for one in chain([joint], without)
+    ]
+    return {feature.name: loss - losses[0] for feature, loss in zip(card.used_features, losses[1:], strict=True)}

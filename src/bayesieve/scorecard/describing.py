@@ -21,9 +21,12 @@ def describe(card: Scorecard) -> str:
     without cuts. See `Scorecard.describe`.
     """
     n_features, n_used, provenance = len(card.features), int(card.used.size), card.provenance
+    counts, order = card.class_counts, np.argsort(-card.class_counts, kind="stable")
+    shares = [f"{card.classes[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MAX_CLASSES]]
+    some_shares = ", ".join(shares) + (", ..." if len(order) > _MAX_CLASSES else "")
     sentences = [
         f"Trained on {provenance['n_rows']:,} rows with {plural(n_features, 'feature')} and {card.classes.size} "
-        f"classes ({_class_shares(card)})."
+        f"classes ({some_shares})."
     ]
     if merged := provenance.get("merged", ()):
         sentences.append(f"Merged from models of {listed([f'{note.rows:,}' for note in merged])} rows.")
@@ -54,11 +57,3 @@ def describe(card: Scorecard) -> str:
         some = plural(silent, "other feature" if n_used else "feature") + (" has" if silent == 1 else " have")
         sentences.append(f"{some} a single level: no cut point or grouping pays for itself.")
     return " ".join(sentences)
-
-
-def _class_shares(card: Scorecard) -> str:
-    """Return the shares of the most frequent classes in the training rows as text: "good 70.0 %, bad 30.0 %"."""
-    counts = card.class_counts
-    order = np.argsort(-counts, kind="stable")
-    texts = [f"{card.classes[j]} {100 * counts[j] / counts.sum():.1f} %" for j in order[:_MAX_CLASSES]]
-    return ", ".join(texts) + (", ..." if len(order) > _MAX_CLASSES else "")

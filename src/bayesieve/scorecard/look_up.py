@@ -130,7 +130,14 @@ class RowReader:
         several: list[list[FeatureLevels]] = [[] for _ in self.needed]
         for level in self.levels[: self.levels.n_columns]:
             several[self._position[level.column]].append(level)
-        return [joint_levels(levels) for levels in several]
+        joint: list[FeatureLevels] = []
+        for levels in several:
+            level = levels[0]
+            if len(levels) > 1 or level.name != level.column:
+                cuts = np.unique(np.concatenate([np.asarray(one.cut_points) for one in levels]))
+                level = replace(level, name=level.column, cut_points=cuts, counts=None, level_score=0.0, renamed=())
+            joint.append(level)
+        return joint
 
     @classmethod
     def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
@@ -226,15 +233,6 @@ class RowReader:
         except (KeyError, TypeError, ValueError):  # a column is missing, or a value cannot be compared
             return None
         return cells
-
-
-def joint_levels(levels: Sequence[FeatureLevels]) -> FeatureLevels:
-    """Return the levels of a column with the cut points of all features that use it, under the name of the column."""
-    first = levels[0]
-    if len(levels) == 1 and first.name == first.column:
-        return first
-    cuts = np.unique(np.concatenate([np.asarray(level.cut_points) for level in levels]))
-    return replace(first, name=first.column, cut_points=cuts, counts=None, level_score=0.0, renamed=())
 
 
 class _ValueReader:

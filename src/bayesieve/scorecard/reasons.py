@@ -249,7 +249,15 @@ def part_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, li
     ``level`` is a division of the column, as in `reason_texts`.
     """
     words, single = Wording.of(card), level if level.groups is None else level.by_value()
-    return single, [*_texts_of(card, level, single, words), UNSEEN[1:-1]]
+    around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
+    # The text that a user gave to the level or the cell around a value, otherwise the label of the value in words.
+    given = words.given(level)
+    if level.name in card and card[level.name].cells is level:
+        feature = card[level.name]
+        of_levels = words.given(feature.levels)
+        given = [text or of_levels[k] for text, k in zip(given, feature.level_of_cell.tolist(), strict=True)]
+    texts = [given[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
+    return single, [*texts, UNSEEN[1:-1]]
 
 
 def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> np.ndarray:
@@ -261,22 +269,6 @@ def code_by(card: Scorecard, table: Table, levels: Sequence[FeatureLevels]) -> n
     columns = card.reader.read(table).select([card.reader.needed.index(level.column) for level in levels])
     with silenced():  # the reader has already warned about these values
         return code_columns(columns, TableLevels.of(levels), -1)[0].astype(np.int64)
-
-
-def _texts_of(card: Scorecard, level: FeatureLevels, single: FeatureLevels, words: Wording) -> list[str]:
-    """Return a text for each level of ``single``: the text that a user gave to the level or cell that contains it,
-    otherwise its label in words.
-
-    ``single`` is ``level``, or a division of the same column into single values. ``words`` are the readable texts of
-    the scorecard.
-    """
-    around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
-    texts = words.given(level)
-    if level.name in card and card[level.name].cells is level:
-        feature = card[level.name]
-        of_levels = words.given(feature.levels)
-        texts = [text or of_levels[k] for text, k in zip(texts, feature.level_of_cell.tolist(), strict=True)]
-    return [texts[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]
 
 
 def distinguishing_levels(card: Scorecard, names: Sequence[str]) -> list[FeatureLevels]:

@@ -52,7 +52,18 @@ def strategy_table(
         raise ValueError("A strategy table needs rows with a weight above 0; there are none.")
     order = np.argsort(-score, kind="stable")
     score, is_event, weights = score[order], is_event[order], weights[order]
-    first = _first_rows(score, weights, bands)
+    # Position of the first row of each band. Equal scores stay in one band.
+    if isinstance(bands, (int, np.integer)) and not isinstance(bands, bool) and bands >= 1:
+        runs = np.append(0, np.flatnonzero(np.diff(score)) + 1)  # first row of each run of equal scores
+        above = np.append(0.0, np.cumsum(np.add.reduceat(weights, runs)))
+        first = np.append(0, runs[equal_parts(above, int(bands))])
+    else:
+        limits = np.asarray([] if isinstance(bands, (int, np.integer, str)) else bands, dtype=float)
+        if limits.ndim != 1 or not limits.size or not (np.diff(limits) > 0).all():
+            raise ValueError(f"bands must be a number of bands, at least 1, or ascending scores, got {bands!r:.80}.")
+        first = np.unique(np.append(0, np.searchsorted(-score, -limits[::-1], side="right")))
+        first = first[first < score.size]
+    # Sums of each band, and of each band with all above it.
     rows, events = (np.add.reduceat(sums, first) for sums in (weights, weights * is_event))
     approved, approved_events, total = np.cumsum(rows), np.cumsum(events), max(float(events.sum()), 1e-300)
     columns = {
@@ -67,20 +78,3 @@ def strategy_table(
         "avoided_events": (events.sum() - approved_events) / total,
     }
     return results_frame(columns, library)
-
-
-def _first_rows(score: np.ndarray, weights: np.ndarray, bands: int | Sequence[float]) -> np.ndarray:
-    """Return the position of the first row of each band, shape (n_bands,), for rows in descending order of ``score``
-    (n_rows,). Equal scores stay in one band.
-
-    ``weights`` (n_rows,) are row weights; ``bands`` is the option of `strategy_table`.
-    """
-    if isinstance(bands, (int, np.integer)) and not isinstance(bands, bool) and bands >= 1:
-        runs = np.append(0, np.flatnonzero(np.diff(score)) + 1)  # first row of each run of equal scores
-        above = np.append(0.0, np.cumsum(np.add.reduceat(weights, runs)))
-        return np.append(0, runs[equal_parts(above, int(bands))])
-    limits = np.asarray([] if isinstance(bands, (int, np.integer, str)) else bands, dtype=float)
-    if limits.ndim != 1 or not limits.size or not (np.diff(limits) > 0).all():
-        raise ValueError(f"bands must be a number of bands, at least 1, or ascending scores, got {bands!r:.80}.")
-    first = np.unique(np.append(0, np.searchsorted(-score, -limits[::-1], side="right")))
-    return first[first < score.size]

@@ -21,12 +21,13 @@ def weakly_supported(feature: Feature) -> list[tuple[int, int]]:
     same sign form one group. Any other cell is a group by itself.
     """
     contributions, rows = feature.contributions, feature.counts.sum(axis=1)
-    if contributions.shape[1] == 2:
-        signs = _signs_if_large(contributions[:, 1] - contributions[:, 0])
-    else:
+    # Mark each cell by the sign of its largest contribution and the class, or by 0 if the contribution is small.
+    largest = np.zeros(len(contributions), dtype=np.int64)
+    amounts = contributions[:, -1] - contributions[:, 0]
+    if contributions.shape[1] > 2:
         largest = np.abs(contributions).argmax(axis=1)
-        top = contributions[np.arange(len(contributions)), largest]
-        signs = _signs_if_large(top) * (largest + 1)
+        amounts = contributions[np.arange(len(contributions)), largest]
+    signs = np.where(np.abs(amounts) > LARGE, np.sign(amounts), 0.0).astype(int) * (largest + 1)
     if isinstance(feature.levels, PairLevels) and feature.levels.level_score == 0:
         codes = [np.flatnonzero(signs == sign) for sign in np.unique(signs[signs != 0])]
         return [(pair[k], pair[k]) for pair in codes if rows[pair].sum() < FEW_ROWS for k in range(pair.size)]
@@ -37,10 +38,3 @@ def weakly_supported(feature: Feature) -> list[tuple[int, int]]:
         runs += [(start, end - 1)] if sign else []
         start = end
     return [(first, last) for first, last in runs if rows[first : last + 1].sum() < FEW_ROWS]
-
-
-def _signs_if_large(contributions: np.ndarray) -> np.ndarray:
-    """Return the sign of each contribution in nats, shape (n_cells,), or 0 if it is at most `LARGE` in absolute
-    value.
-    """
-    return np.where(np.abs(contributions) > LARGE, np.sign(contributions), 0.0).astype(int)

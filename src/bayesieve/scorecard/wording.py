@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +100,7 @@ def _levels_of(card: Scorecard, column: str) -> list[FeatureLevels]:
     return levels
 
 
+@dataclass(frozen=True, eq=False)
 class Wording:
     """Readable names of features and texts of levels, for all texts that people read.
 
@@ -108,8 +109,7 @@ class Wording:
     labels : labels by column, as returned by `read_labels`.
     """
 
-    def __init__(self, labels: Mapping[str, Mapping[str, Any]]) -> None:
-        self.labels = labels
+    labels: Mapping[str, Mapping[str, Any]]
 
     @classmethod
     def of(cls, card: Scorecard) -> Wording:

@@ -172,18 +172,17 @@ class Plan:
         positions: dict[int, int] = {}
         readers: list[Reader] = []
 
-        def position(level: FeatureLevels) -> int:
-            """Return the position of the reader of these levels, which is added if it is new."""
-            if id(level) not in positions:
-                positions[id(level)] = len(readers)
-                readers.append(Reader.of(level))
-            return positions[id(level)]
-
         terms = []
         for feature in card.used_features:
             cells = feature.cells
+            for level in cells.by_column:  # features with the same levels share a reader
+                if id(level) not in positions:
+                    positions[id(level)] = len(readers)
+                    readers.append(Reader.of(level))
             grid = cells._level_of_codes.astype(np.int64) if isinstance(cells, PairLevels) else None
-            terms.append(ExportedTerm(feature, tuple(map(position, cells.by_column)), feature.table, grid))
+            terms.append(
+                ExportedTerm(feature, tuple(positions[id(level)] for level in cells.by_column), feature.table, grid)
+            )
         return cls(card, tuple(readers), tuple(terms), head, with_counts)
 
     @property
