@@ -98,7 +98,7 @@ class LevelRefitter:
         return any(coder.supervised for coder in self.coders) or any(len(columns) > 1 for columns in self.features)
 
     def select(self, features: np.ndarray) -> LevelRefitter:
-        """Return a copy restricted to the features at ascending positions."""
+        """Return a copy that refits only some features. ``features`` are their positions, in ascending order."""
         chosen = [self.features[k] for k in features.tolist()]
         columns = sorted({i for feature in chosen for i in feature})
         at = {i: k for k, i in enumerate(columns)}
@@ -114,8 +114,8 @@ class LevelRefitter:
         return [[table.column(position[i]) for i in self.features[k]] for k in features]
 
     def content(self, rows: np.ndarray, classes: np.ndarray) -> ContentHashes:
-        """Return hashes of the rows at positions ``rows`` by content, with the class codes ``classes``, from all
-        columns that vary.
+        """Return hashes of the rows at the positions ``rows``, computed from all columns that vary. ``classes``
+        (n_rows,) are the class codes of these rows.
         """
         table = self.table.take(rows)
         numbered, ordered = [], []
@@ -129,19 +129,20 @@ class LevelRefitter:
         return ContentHashes(numbered, ordered, classes)
 
     def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]:
-        """Return the numbers of each feature, (n_rows,), NaN if missing, in the rows at positions ``rows`` (None for
-        all).
+        """Return the raw numbers of each feature, a list of arrays (n_rows,) with NaN for missing values; None for a
+        feature that is not numeric.
 
-        The entry of a feature that is not numeric is None.
+        ``rows`` are positions of rows; None for all rows.
         """
         table = self.table if rows is None else self.table.take(rows)
         columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
     def refit(self, rows: Rows, fit: np.ndarray, others: np.ndarray | None = None) -> tuple[CodedTable, CodedTable]:
-        """Fit levels to the rows at the positions ``fit``, and code these and other rows by the new levels.
+        """Fit levels to some rows, and code these and other rows by the new levels.
 
-        Returns the coded rows at the positions ``fit``, and those at the positions ``others`` (None for all rows).
+        ``fit`` and ``others`` are positions in ``rows`` (None for all of them). Return two tables: the coded rows
+        ``fit``, and the coded rows ``others``.
         """
         chosen = rows.take(fit), rows if others is None else rows.take(others)
         every = np.arange(self.table.n_rows)
@@ -163,17 +164,20 @@ class LevelRefitter:
         return self.table.sample.at(np.sort(self._in_source(rows))) is not None
 
     def _in_source(self, rows: np.ndarray) -> np.ndarray:
-        """Convert positions in the table to positions in the order of the source."""
+        """Convert positions of rows in the table, which may be sorted by class, to positions in the order of the
+        source.
+        """
         return rows if self.runs is None else self.runs.in_source(rows)
 
     def _refit_in_passes(
         self, blocks: ScannedBlocks, rows: Rows, fit: np.ndarray, others: np.ndarray
     ) -> tuple[TableLevels, tuple[np.ndarray, np.ndarray]]:
-        """Fit levels to rows of a scan at the positions ``fit``; return the levels and the codes of these and the other
-        rows.
+        """Fit levels to rows of a scan, and code these and other rows. Return the levels, and the codes (n_features,
+        n_rows) of both.
 
-        One pass counts the values of the rows ``fit``, and another one codes all rows. Pairs of columns whose levels
-        are finer than those of the columns take one more pass.
+        ``fit`` and ``others`` are positions of rows in the table, and ``rows`` holds the classes and weights of the
+        rows ``fit``. One pass counts the values of the rows ``fit``, and another one codes all rows. Pairs of columns
+        whose levels are finer than those of the columns take one more pass.
         """
         assert isinstance(self.table, ScannedTable)
         passes, columns = blocks.of_columns(self.table), range(self.table.n_columns)
@@ -208,11 +212,14 @@ class LevelRefitter:
         return levels, (fitted_codes, rest)
 
     def code(self, levels: Sequence[FeatureLevels], rows: np.ndarray) -> np.ndarray:
-        """Code the rows at positions ``rows`` by other levels of the same columns, shape (n_features, n_rows)."""
+        """Return the codes of some rows by other levels of the same columns, shape (n_features, n_rows).
+
+        ``levels`` are the levels of each column, and ``rows`` the positions of the rows.
+        """
         return code_columns(self.table.take(rows), TableLevels.of(levels), self.n_jobs)[0]
 
     def _training(self, table: Table, rows: Rows) -> TrainingTable:
-        """Return ``rows``, whose values are in ``table``, as a training table.
+        """Return the training table of some rows. ``table`` holds their values, and ``rows`` their classes and weights.
 
         Classes without rows are dropped; if all weights are 0, they are set to 1.
         """
@@ -226,7 +233,12 @@ class LevelRefitter:
     def _add_pairs(
         self, training: TrainingTable, fitted: FittedColumns, codes: np.ndarray, fit_levels: FitLevels
     ) -> tuple[TableLevels, np.ndarray]:
-        """Refit the pairs; return the levels and codes of the columns, followed by those of the pairs."""
+        """Refit the levels of pairs. Return the levels of the columns and pairs, and their codes, shape (n_features,
+        n_rows).
+
+        ``fitted`` and ``codes`` (n_columns, n_rows) are the refitted levels and the codes of the columns of
+        ``training``; ``fit_levels`` fits them by other coders, as `LevelFitter.fit` does.
+        """
         names = self.table.names
         pairs = [[names[i] for i in columns] for columns in self.features if len(columns) > 1]
         if not pairs:

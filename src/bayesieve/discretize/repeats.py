@@ -185,9 +185,11 @@ def _equal_rows(
     hashes: np.ndarray,
     columns: Sequence[int],
 ) -> Repeats | None:
-    """Return the rows that are equal in ``columns`` (all except identifiers); None if they may be equal by chance.
+    """Return the rows that are equal in ``columns`` (positions of all columns except identifiers); None if they may be
+    equal by chance.
 
-    ``rows`` are the positions of the rows of positive weight, and ``hashes`` their hashes.
+    ``rows`` are the positions of the rows of positive weight, and ``hashes`` (len(rows),) hashes of these rows from the
+    columns.
     """
     if _n_equal(hashes) < _FEWEST_COPIED:
         return None
@@ -228,7 +230,7 @@ def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
 
 
 def _stand_apart(distinct: Table) -> bool:
-    """Return whether hardly any distinct rows differ from another one in a single column."""
+    """Return whether hardly any row of ``distinct`` equals another one in all columns but one."""
     hashes = hash_rows(distinct)
     for i in range(distinct.n_columns):
         if _n_equal(hashes - hash_rows(distinct.select([i]))) > _MOST_NEARLY_EQUAL * hashes.size:
@@ -244,10 +246,10 @@ def _joined_rows(
     columns: Sequence[int],
     n_jobs: int | None,
 ) -> Repeats | None:
-    """Return the rows that are equal in ``columns``, such as those of one customer after a join with orders.
+    """Return the rows that are equal in ``columns``, such as those of one customer after a join with orders; None if
+    fewer than a quarter of the rows repeat another one.
 
-    None if fewer than a quarter of the rows repeat another one. ``rows`` are the positions of the rows of positive
-    weight.
+    ``rows`` are the positions of the rows of positive weight, and ``columns`` positions of columns.
     """
     classes = target.codes[rows]
     hashes = hash_rows(table.select(columns), n_jobs)[rows]
@@ -263,10 +265,11 @@ def _joined_rows(
 
 
 def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
-    """Return the positions of numeric columns whose values were copied together, judging by a sample of rows.
+    """Return the positions of numeric columns whose values were copied together, judging by the rows at the positions
+    ``sample``.
 
-    In such columns, rows with equal values have one class, rows with neighbouring values have different ones, and rows
-    that agree in one column agree in the others.
+    In such columns, rows with equal values have one class, rows with neighbouring values often have different ones, and
+    rows that agree in one column agree in the others.
     """
     numeric = [i for i, kind in enumerate(table.kinds()) if kind == "numeric"]
     sample = sample[np.argsort(mixed(np.arange(sample.size)))]  # in an arbitrary but fixed order
@@ -288,8 +291,10 @@ def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[in
 
 
 def _copied(table: Table, target: Target, sample: np.ndarray, columns: Sequence[int]) -> dict[int, np.ndarray]:
-    """Return codes of the values in ``sample`` (-1 = missing) of each column whose values may have been copied, by
-    column position.
+    """Return codes of the values of each column whose values may have been copied, by position of the column: arrays
+    (len(sample),), -1 for missing values.
+
+    ``sample`` are positions of rows, and ``columns`` positions of the numeric columns to examine.
     """
     groups, candidates = dict[int, np.ndarray](), np.array(columns, dtype=np.int64)
     if candidates.size == 0:
@@ -369,9 +374,10 @@ def _possible_identifiers(table: Table, sample: np.ndarray) -> list[int]:
 
 
 def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: np.ndarray) -> list[int]:
-    """Return those of the ``possible`` columns with a different value in nearly every row, in which copies may differ.
+    """Return those of the ``possible`` columns (positions) that have a different value in nearly every row, so that
+    copies may differ in them.
 
-    ``at`` are the positions of the rows ``sample`` among the rows of positive weight.
+    ``sample`` are positions of rows, and ``at`` the positions of these rows among the rows of positive weight.
     """
     kinds, n_rows = table.kinds(), int(at[-1]) + 1
     marks = marks_of_numbers(table, [i for i in possible if kinds[i] == "numeric"], sample, at, n_rows)
@@ -380,12 +386,14 @@ def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: 
 
 
 def _is_distinct(table: Table, i: int, rows: np.ndarray) -> bool:
-    """Return whether nearly all of ``rows`` have different values in column ``i``."""
+    """Return whether nearly all of the rows at the positions ``rows`` have different values in the column at position
+    ``i``.
+    """
     return len(table.column(i).take(rows).categories().values) > _NEARLY_ALL * rows.size
 
 
 def _n_equal(hashes: np.ndarray) -> int:
-    """Return the number of hashes that repeat another one."""
+    """Return the number of ``hashes`` that repeat another one: their number minus the number of distinct ones."""
     ordered = np.sort(hashes)
     return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
 

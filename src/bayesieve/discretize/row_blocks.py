@@ -108,7 +108,7 @@ class CountedColumns:
     def _counted(self, rooms: Sequence[value_sums.Room]) -> list[ValueCounts]:
         """Return the counts of each column: of all its values, of quantiles, or of its most frequent categories.
 
-        ``rooms`` are the limits on the distinct values of each column.
+        ``rooms`` holds a limit on the number and size of distinct values for each column.
         """
         totals = self._blocks.total(range(len(rooms)), value_sums.count_values, value_sums.add_values, rooms)
         parts = dict(enumerate(totals))
@@ -131,9 +131,10 @@ class CountedColumns:
         return columns
 
     def _grids(self, coarse: dict[int, value_sums.Grid]) -> dict[int, value_sums.Grid]:
-        """Count the rows of columns in grids of quantiles, computed from the counts in coarser grids.
+        """Count the rows of columns in grids of quantiles. Return the grids by position of the column.
 
-        If cells have too many rows, they are split, and all rows are counted again.
+        ``coarse`` holds coarser grids by position, from whose counts the quantiles are computed. If cells have too many
+        rows, they are split, and all rows are counted again.
         """
         grids, split = dict(coarse), list(coarse)
         for _ in range(1 + value_sums.MOST_ROUNDS):
@@ -145,8 +146,8 @@ class CountedColumns:
         return grids
 
     def fit(self, positions: Sequence[int], coders: Sequence[ColumnCoder], missing: str) -> FittedColumns:
-        """Return the levels of the columns at ``positions``, fitted to their counts by ``coders``. For ``missing``, see
-        `fit_columns`.
+        """Return the levels of the columns at ``positions``, fitted to their counts by ``coders``, one per column.
+        ``missing`` is documented in `fit_columns`.
         """
         names, types = self._blocks.table.names, self._blocks.table.types()
         counts = [self.columns[i] for i in positions]

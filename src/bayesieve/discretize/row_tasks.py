@@ -77,7 +77,7 @@ class Reading:
     def rows(self, chunk: RowChunk) -> tuple[Table, BlockRows, pl.DataFrame]:
         """Read the rows of a chunk whose target is known.
 
-        Returns their columns as a table, their classes and weights, and the rows as a dataframe.
+        Return a tuple: their columns as a table, their classes and weights, and the same rows as a dataframe.
         """
         import polars as pl
 

@@ -110,9 +110,11 @@ def rule_cautions(
 
 
 def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[str], list[str]]:
-    """Return the texts of the special values (in a scanned table, their names) that no row of a column has.
+    """Return the special values of a column that no row has, and the lowest and highest ordinary number; two lists of
+    texts.
 
-    For a column in memory, the texts of its lowest and highest ordinary number are returned as well.
+    ``i`` is the position of the column, and ``level`` its levels. For a scanned table, special values are given by
+    their names, and the second list is empty.
     """
     if isinstance(table, ScannedTable):
         rows = np.asarray(level.counts).sum(axis=1)[level.n_special_levels - len(level.special) :]
@@ -128,7 +130,9 @@ def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[st
 
 
 def _free(coder: Any) -> Any:
-    """Return a coder that follows the ``learnt`` option of a ruled coder's rule, and so learns levels from the rows."""
+    """Return the coder that learns levels from rows in place of a ruled coder: it follows the option ``learnt`` of its
+    rule.
+    """
     rule = coder.rule.learnt
     return coder.base if rule == LevelRule() else type(coder)(coder.base, rule, coder.name, coder.type)
 
@@ -136,9 +140,9 @@ def _free(coder: Any) -> Any:
 def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, is_as_learnt: bool) -> ColumnCoder:
     """Return the coder that fits the column at position ``i`` again on other rows.
 
-    ``is_as_learnt`` tells that the user's levels equal those of the rule's option ``learnt``; the coder then follows
-    that option in place of the rule. Otherwise the rule holds: groups that the user listed keep all their values, taken
-    from ``levels[i]``, even if the other rows lack some of them.
+    ``levels`` are the levels of all columns. If ``is_as_learnt`` is True, the user's levels equal those of the option
+    ``learnt`` of the rule, and the coder follows that option. Otherwise it follows the rule: groups that the user
+    listed keep all their values, taken from ``levels[i]``, even if the other rows lack some of them.
     """
     coder = _free(coder) if is_as_learnt else coder
     if not isinstance(coder, RuledGroups) or coder.rule.groups is None:
@@ -225,7 +229,9 @@ class RuledIntervals(Ruled, IntervalCoder):
 
     @staticmethod
     def _fitted_by(coder: Any, blocks: ValueBlocks, apart: bool) -> Intervals:
-        """Return the intervals that ``coder`` finds for the values in ``blocks``; for ``apart``, see `find_starts`."""
+        """Return the intervals of the column in ``blocks`` by another coder. If ``apart`` is True, missing values have
+        a separate interval.
+        """
         first, counts = int(blocks.has_missing[0]), np.diff(blocks.cumulated, axis=0)
         values, missing = blocks.lower[first:-1], counts[:first].sum(axis=0, dtype=counts.dtype)
         upper = None if np.array_equal(values, blocks.upper[first:-1]) else blocks.upper[first:-1]
@@ -276,10 +282,10 @@ class RuledIntervals(Ruled, IntervalCoder):
         return len(lowest) + int(np.searchsorted(cuts, float(missing)))
 
     def _cut(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> tuple[list[float], list[np.ndarray]]:
-        """Return the cut points between ordinary numbers, and the class counts of the levels.
+        """Return the cut points between ordinary numbers, and the class counts of the levels, arrays (n_classes,).
 
-        ``low``, ``high`` and ``counts`` are the lowest number, highest number and class counts of each block of
-        numbers.
+        The numbers are given in ascending blocks: ``low`` and ``high`` (n_blocks,) are the lowest and highest number,
+        and ``counts`` (n_blocks, n_classes) the class counts of each block.
         """
         rule = self.rule
         cuts: list[float] = [] if rule.cuts is None else list(rule.cuts)
@@ -297,8 +303,9 @@ class RuledIntervals(Ruled, IntervalCoder):
         return [cuts[k - 1] for k in firsts[1:].tolist()], list(np.add.reduceat(by_level, firsts, axis=0))
 
     def _base_cuts(self, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> list[float]:
-        """Return the cut points of the base coder, and further ones in levels with more rows than the rule allows; for
-        the parameters, see `_cut`.
+        """Return the cut points of the base coder, and further ones in levels with more rows than the rule allows.
+
+        ``low``, ``high`` and ``counts`` are documented in `_cut`.
         """
         if len(low) < 2 or not counts.any():
             return []
@@ -330,8 +337,10 @@ class RuledGroups(Ruled, GroupCoder):
     """Coder that groups the values of one categorical column by a user's rule."""
 
     def _with_absent(self, values: Sequence[Any], counts: np.ndarray) -> tuple[list[Any], np.ndarray]:
-        """Return values and counts extended by the values that the rule names but no row has, with counts of 0; also
-        store these values.
+        """Return the ``values`` and their class ``counts`` (n_values + 1, n_classes; missing values last), extended by
+        the values that the rule names but no row has, with counts of 0.
+
+        The additional values are also stored in ``absent``, and values in no group by hand in ``others``.
         """
         texts, groups, learnt = [*map(canonical_text, values)], self._texts(values), self.rule.learnt
         present, given = {None, *texts}, {text for group in groups for text in group}
@@ -344,7 +353,8 @@ class RuledGroups(Ruled, GroupCoder):
         return [*values, *more], np.concatenate([counts[:-1], nothing, counts[-1:]])
 
     def _texts(self, values: Sequence[Any]) -> list[list[str | None]]:
-        """Return the groups set by the user, with each value replaced by the canonical text of its category.
+        """Return the groups set by the user, with each value replaced by the canonical text of its category among
+        ``values``.
 
         Missing values, and values that match no category, are None.
         """
@@ -408,7 +418,11 @@ class RuledGroups(Ruled, GroupCoder):
         return Groups(tuple(groups), sums, self._cost(groups, counts, null), null)
 
     def _coarser(self, groups: list[np.ndarray], counts: np.ndarray, missing: int) -> list[np.ndarray]:
-        """Return the groups after the base coder has joined similar ones; a group of missing values stays separate."""
+        """Return the groups after the base coder has joined similar ones. A group of missing values stays separate.
+
+        Groups are arrays of positions of values, of which ``missing`` is that of missing values; ``counts`` (n_values,
+        n_classes) are class counts.
+        """
         others, alone = _apart(groups, missing)
         if len(others) < 2 or not counts[np.concatenate(others)].any():
             return groups
@@ -419,8 +433,8 @@ class RuledGroups(Ruled, GroupCoder):
         return [np.concatenate([joined[0], absent]), *joined[1:], *alone]
 
     def meant(self) -> str:
-        """Return a hint for error messages ("Did you mean ...?") with the value, 'apart' or 'unseen' most similar to
-        ``missing``.
+        """Return the end of a message about the option ``missing``: a hint ("; did you mean ...?") at the most similar
+        valid value, 'apart' or 'unseen', or an empty text.
         """
         hint = did_you_mean(str(self.rule.missing), ["apart", "unseen", *self.others[:_MOST_COMPARED]])
         return f"; {hint}" if hint else ""
@@ -428,10 +442,11 @@ class RuledGroups(Ruled, GroupCoder):
     def _within_limits(
         self, groups: list[np.ndarray], counts: np.ndarray, position: Mapping[str | None, int], values: Sequence[Any]
     ) -> list[np.ndarray]:
-        """Return the groups, joined until they satisfy the limits of the rule.
+        """Return the groups, joined until they satisfy the limits of the rule. Missing values join another group if the
+        rule requires it.
 
-        Missing values join another group if the rule requires it. ``position`` has the position of each value among
-        ``values`` by its text.
+        Groups are arrays of positions of values, and ``counts`` (n_values, n_classes) are class counts. ``position``
+        maps the texts of the ``values`` to their positions, and None to that of missing values.
         """
         rule, missing = self.rule, position[None]
         joins = rule.missing not in (None, "apart", "unseen") and bool(counts[missing].any())
@@ -460,8 +475,8 @@ class RuledGroups(Ruled, GroupCoder):
     def _cost(self, groups: Sequence[np.ndarray], counts: np.ndarray, null: float) -> float:
         """Return the cost of the groups in nats, as the coder that the rule restricts (``base``) would compute it.
 
-        ``counts`` (n_values + 1, n_classes) are class counts of the values, missing ones last; ``null`` is the cost of
-        a single group.
+        Groups are arrays of positions of values; ``counts`` (n_values + 1, n_classes) are class counts of the values,
+        missing ones last; ``null`` is the cost of a single group.
         """
         rows = counts.sum(axis=1)
         sizes = np.array([np.count_nonzero(rows[group]) for group in groups])
@@ -478,23 +493,31 @@ class RuledGroups(Ruled, GroupCoder):
 
 
 def _apart(groups: Sequence[np.ndarray], value: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Separate the group that consists of ``value`` alone: return the other groups, and a list with that group if it
-    exists.
+    """Return the groups other than the one that consists of ``value`` alone, and a list with that group, empty if there
+    is none.
+
+    Groups are arrays of positions of values, and ``value`` is such a position.
     """
     alone = [group for group in groups if group.tolist() == [value]]
     return [group for group in groups if group.tolist() != [value]], alone
 
 
 def _class_counts(groups: Sequence[np.ndarray], counts: np.ndarray, dtype: Any = float) -> np.ndarray:
-    """Return the class counts of groups of values, shape (n_groups, n_classes)."""
+    """Return the class counts of groups of values, shape (n_groups, n_classes).
+
+    Groups are arrays of positions of values, ``counts`` (n_values, n_classes) their class counts, and ``dtype`` is the
+    data type of the sums.
+    """
     return np.array([counts[group].sum(axis=0, dtype=dtype) for group in groups])
 
 
 def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int | str | None) -> np.ndarray:
-    """Join neighbouring levels, the cheapest pair first; return the position of the first of each run of joined levels.
+    """Join neighbouring levels, the cheapest pair first. Return the position of the first level of each run of joined
+    levels.
 
-    ``counts`` are the class counts of the levels, (n_levels, n_classes). Levels are joined until each has ``least``
-    rows, there are at most ``most`` levels, and the share of the second class increases (``sign`` 1) or decreases (-1).
+    ``counts`` (n_levels, n_classes) are the class counts of the levels. Levels are joined until each has ``least``
+    rows, there are at most ``most`` levels, and the share of the second class increases (``sign`` 1) or decreases (-1);
+    "auto" chooses the direction of lower cost, None sets none.
     """
     if sign == "auto":
         both = [_joined_levels(counts, least, most, direction) for direction in (1, -1)]

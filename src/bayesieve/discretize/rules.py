@@ -474,7 +474,7 @@ def _list(name: str, option: str, value: Any) -> Sequence[Any]:
 
 
 def _is_in_reach(value: Any) -> bool:
-    """Return whether a value can be converted to a float without overflow."""
+    """Return whether a number can be converted to a float without overflow."""
     return not isinstance(value, Integral) or abs(int(value)) <= sys.float_info.max
 
 
@@ -618,7 +618,7 @@ class TableRules:
         return limits | dict.fromkeys(self.by_hand, 0)
 
     def named(self, option: str) -> set[str]:
-        """Return the names of the columns whose rules set ``option``."""
+        """Return the names of the columns whose rules set the option named ``option``."""
         return {name for name, rule in self.rules.items() if getattr(rule, option)}
 
     def signs(self, levels: Sequence[FeatureLevels]) -> dict[str, int]:

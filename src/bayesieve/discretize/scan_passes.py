@@ -93,8 +93,8 @@ class ScannedBlocks:
         self.row_hashes = row_hashes
 
     def of_columns(self, table: ScannedTable) -> ScannedBlocks:
-        """Return a copy that reads other columns of the same rows, given as ``table``, without hashes and time
-        limit.
+        """Return a copy that reads other columns of the same rows. ``table`` holds these columns. The copy computes no
+        hashes and has no time limit.
         """
         return ScannedBlocks(
             table,
@@ -110,7 +110,7 @@ class ScannedBlocks:
         )
 
     def of_rows(self, rows: np.ndarray) -> ScannedBlocks:
-        """Return a copy that reads only the rows at ascending positions in source order.
+        """Return a copy that reads only some rows. ``rows`` are their ascending positions in source order.
 
         Classes that these rows lack are dropped.
         """
@@ -201,10 +201,11 @@ class ScannedBlocks:
         return codes, pl.concat(columns, how="horizontal") if columns else pl.DataFrame()
 
     def _steps(self, positions: Sequence[int], options: Sequence[Any]) -> list[_Step]:
-        """Divide a pass over columns into steps; the columns are read in groups, one after the other.
+        """Divide a pass over the columns at ``positions`` into steps. ``options`` holds the option of each column for
+        the task.
 
-        There are several groups if the table is wide, or if large options are sent to workers. Blocks always have the
-        same rows; only columns of long texts are read in parts of a block.
+        Columns are read in groups, one after the other, if the table is wide or large options are sent to workers.
+        Blocks always have the same rows; only columns of long texts are read in parts of a block.
         """
         sizes, cells = [0] * len(options), _BLOCK_CELLS
         if self._executor is not None:
@@ -231,8 +232,10 @@ class ScannedBlocks:
         return steps
 
     def _reading(self, step: _Step, positions: Sequence[int]) -> tuple[RowChunk, Reading]:
-        """Return the input of a task: a chunk of rows, with classes and weights if the task runs in this process, and
-        the columns.
+        """Return the input of the task for one step of a pass over the columns at ``positions``.
+
+        It is a chunk of rows, with classes and weights if the task runs in this process, and the description of the
+        columns.
         """
         table, known_rows = self.table, None
         if self._executor is None:
@@ -255,10 +258,19 @@ class ScannedBlocks:
     def _pass(
         self, title: str, steps: Sequence[_Step], function: Any, tasks: Iterable[Any]
     ) -> Iterator[Iterator[tuple[_Step, Any]]]:
-        """Run the tasks of a pass; the context variable is an iterator over its steps with their results.
+        """Run the tasks of a pass. The context variable is an iterator over its steps with their results.
 
-        Progress is shown with the name ``title`` if verbose, and Ctrl-C raises a KeyboardInterrupt that says that rows
-        were read.
+        Parameters
+        ----------
+        title : name of the pass, such as "counts", in the lines that are shown if verbose.
+        steps : steps of the pass.
+        function : function that runs a task, in this process or a worker.
+        tasks : one task for each step.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C; its message states that rows were still being read.
         """
         traffic, in_words = Traffic(), bytes_and_time_left(self.table.source.n_bytes)
         all_results = map_chunks(
@@ -304,8 +316,10 @@ def _rows_of_part(width: float) -> int:
 
 
 def _block_starts(row_mask: np.ndarray | None, n_rows: int, size: int) -> np.ndarray:
-    """Return the first row of each block of ``size`` used rows (mask ``row_mask``, None for all), followed by
-    ``n_rows``, the number of all rows.
+    """Return the first row of each block of ``size`` used rows, followed by ``n_rows``, the number of all rows; shape
+    (n_blocks + 1,).
+
+    ``row_mask`` (n_rows,) marks the used rows; None for all.
     """
     if row_mask is None:
         return np.append(np.arange(0, n_rows, size), n_rows)
@@ -321,8 +335,10 @@ def _block_starts(row_mask: np.ndarray | None, n_rows: int, size: int) -> np.nda
 
 
 class RowScatter:
-    """Map from the rows of a block to their positions in arrays of all rows: in source order, or sorted by class with
-    ``runs``.
+    """Map from the rows of a block to their positions in arrays of all rows.
+
+    ``rows`` is the slice of the block in source order. Arrays of all rows are in source order if ``runs`` is None,
+    otherwise sorted by class.
     """
 
     def __init__(self, runs: ClassRuns | None, rows: slice) -> None:
@@ -333,23 +349,25 @@ class RowScatter:
             self._sizes = np.bincount(classes, minlength=len(self._starts)).tolist()
 
     def put(self, values: np.ndarray, into: np.ndarray) -> None:
-        """Write the values of a block's rows (such as codes) into an array of all rows."""
+        """Write ``values`` (n_block_rows,) of a block's rows, such as codes, into ``into`` (n_rows,), an array of all
+        rows.
+        """
         for rows, part in self._runs(values):
             into[rows] = part
 
     def put_columns(self, values: Sequence[np.ndarray], into: np.ndarray, n_jobs: int | None) -> None:
-        """Write the values of a block's rows into an array of all rows, (n_columns, n_rows), given the block's values
-        of each column.
+        """Write values of a block's rows into ``into`` (n_columns, n_rows), an array of all rows. ``values`` holds an
+        array (n_block_rows,) for each column.
         """
         map_in_threads(lambda both: self.put(*both), list(zip(values, into, strict=True)), n_jobs)
 
     def add(self, values: np.ndarray, into: np.ndarray) -> None:
-        """Add the values of a block's rows to those in an array of all rows."""
+        """Add ``values`` (n_block_rows,) of a block's rows to ``into`` (n_rows,), an array of all rows."""
         for rows, part in self._runs(values):
             into[rows] += part
 
     def _runs(self, values: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield slices of the arrays of all rows, with the values of the block's rows in each slice."""
+        """Yield slices of arrays of all rows, each with the part of ``values`` (n_block_rows,) that belongs there."""
         if self._order is None:
             yield self._rows, values
             return

@@ -127,7 +127,9 @@ def table_in_files(
     n_jobs: int | None,
     n_quantiles: int,
 ) -> TrainingTable:
-    """Read a scan: count the values of its columns, and keep a sample of rows in memory for later steps."""
+    """Return the training rows of a scan, after a pass that counts the values of its columns. Later steps use a sample
+    of rows, whose positions are drawn here.
+    """
     engine = Mapped(tempfile.gettempdir(), **mapped_options(None)) if coding.engine is IN_MEMORY else coding.engine
     rows = Rows(target.codes, target.classes, weights)
     if coding.lists_classes:
@@ -206,11 +208,11 @@ class LevelFitter:
     def fit(
         self, coders: Sequence[ColumnCoder], columns: Sequence[int] | None = None, *, coded: bool = True
     ) -> tuple[FittedColumns, Any]:
-        """Fit the levels of the columns at some positions (None for all); also return the codes, or None unless
-        ``coded``.
+        """Fit the levels of some columns. Return the levels, and the codes (n_columns, n_rows), or None if ``coded`` is
+        False.
 
-        In small tables, each column is sorted as a whole; in larger ones and in scans, values are counted block by
-        block.
+        ``columns`` are positions, None for all columns, and ``coders`` the coder of each of them. In small tables, each
+        column is sorted as a whole; in larger ones and in scans, values are counted block by block.
         """
         training, engine, n_rows = self.training, self.training.engine, self.training.table.n_rows
         positions = list(range(training.table.n_columns)) if columns is None else list(columns)

@@ -170,7 +170,11 @@ class ValueCounts:
 
 
 def _merged(values: Sequence[Any], counts: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Merge equal values of several blocks; return the distinct values in order, and the sums of their counts."""
+    """Merge equal values of several blocks of rows. Return the distinct values in order, and the sums of their counts.
+
+    ``values`` holds the values of each block: arrays, lists or polars series (whose result has no order). ``counts``
+    (n_values of all blocks, n_classes) are their class counts.
+    """
     if isinstance(values[0], np.ndarray):
         every = np.concatenate(values)
         order = np.argsort(every, kind="stable")  # fast for runs in order
@@ -292,7 +296,9 @@ class ValueBlocks:
 
     @classmethod
     def of_counts(cls, table: ValueCounts, *, joined: int = 0, apart: bool = True, ignore: bool = False) -> ValueBlocks:
-        """Return the blocks of one column from its ``table`` of counts; see `of_rows` for the other parameters."""
+        """Return the blocks of one column from the counts of its values. ``joined``, ``apart`` and ``ignore`` are
+        documented in `of_rows`.
+        """
         counts, values, has_missing = table.counts, table.values, bool(table.missing.any())
         upper = values if table.upper is None else table.upper
         if has_missing and not (ignore and len(values)):
@@ -322,14 +328,14 @@ class ValueBlocks:
         )
 
     def column(self, c: int) -> np.ndarray:
-        """Return the rows of ``cumulated`` of one column."""
+        """Return the cumulative class counts of the column at position ``c``, shape (n_blocks + 1, n_classes)."""
         return self.cumulated[self.starts[c] : self.starts[c + 1]]
 
     def level_counts(self, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number of levels of each column, (n_columns,), and the class counts of all levels, (n_levels,
-        n_classes).
+        """Return the number of levels of each column, (n_columns,), and the class counts of all levels, (n_levels of
+        all columns, n_classes).
 
-        Levels begin at the ascending rows ``first``.
+        ``first`` are the ascending positions, in the arrays of blocks, at which levels begin.
         """
         n_levels = np.diff(np.searchsorted(first, self.starts))
         ends = np.append(first[1:], 0)
@@ -340,7 +346,11 @@ class ValueBlocks:
         return n_levels, counts
 
     def midpoints(self, first: np.ndarray) -> np.ndarray:
-        """Return the cut points below the blocks at rows ``first``: midpoints to the next lower distinct value."""
+        """Return the cut points below some blocks: midpoints between the lowest value of each and the highest value
+        before it.
+
+        ``first`` are the positions of these blocks in the arrays of blocks; the result has the same shape.
+        """
         below, above = self.upper[first - 1], self.lower[first]
         with np.errstate(over="ignore"):
             middle = (below + above) / 2

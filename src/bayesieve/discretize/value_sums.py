@@ -75,7 +75,11 @@ class CellCounts:
     def of(
         cls, cuts: np.ndarray, values: np.ndarray, classes: np.ndarray, n_classes: int, weights: np.ndarray
     ) -> CellCounts:
-        """Count ``values`` in the intervals between ``cuts`` by class; rows of weight 0 are ignored."""
+        """Count a block of numbers by class in the intervals between ``cuts``. Rows of weight 0 are ignored.
+
+        ``values`` (n_rows,) are the numbers, NaN if missing; ``classes`` (n_rows,) are class codes, and ``weights``
+        (n_rows,) row weights, empty if all are 1.
+        """
         from bayesieve.discretize._value_kernels import count_in_cells
         from bayesieve.table._kernels import code_numbers
 
@@ -112,7 +116,9 @@ class Grid:
     cells: CellCounts
 
     def _filled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the number of rows, lowest and highest value of the cells that have rows."""
+        """Return the number of rows, the lowest value and the highest value of each cell that has rows; three arrays
+        (n,).
+        """
         rows = np.round(self.cells.counts[1:].sum(axis=1), 6)  # sums of fractions depend on their order
         met = np.flatnonzero(rows > 0)
         return rows[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
@@ -134,14 +140,15 @@ class Grid:
         return cuts[cuts < high[-1]]
 
     def is_too_full(self, n_cells: int) -> bool:
-        """Return whether a cell of several values has `_TOO_FULL` times as many rows as one of ``n_cells`` equal
-        cells.
-        """
+        """Return whether a cell with several distinct values has more than `_TOO_FULL` / ``n_cells`` of all rows."""
         rows, low, high = self._filled()
         return bool(np.any(rows[low < high] * n_cells > _TOO_FULL * rows.sum()))
 
     def value_counts(self, n_distinct: int) -> ValueCounts:
-        """Return the cells with rows as `ValueCounts` of a column with ``n_distinct`` distinct values."""
+        """Return the cells that have rows as the `ValueCounts` of a column, in which each cell is one entry.
+
+        ``n_distinct`` is the number of distinct values of the column.
+        """
         counts, ends = whole_if_possible(self.cells.counts), self.cells.ends
         met = np.flatnonzero(counts[1:].any(axis=1)) + 1
         return ValueCounts(ends[0, met], counts[met], counts[0], ends[1, met], n_distinct)
@@ -246,8 +253,9 @@ class TextSketch:
         return TextSketch(self.rows + other.rows, self.distinct + other.distinct, n_texts, n_bytes)
 
     def fullest(self, most_buckets: int, room: Room) -> np.ndarray:
-        """Return a mask of the buckets with most rows, as many as ``room`` allows for their categories, and at most
-        ``most_buckets``.
+        """Return a mask (n_buckets,) of the buckets with most rows.
+
+        As many buckets are marked as the limits ``room`` allow for their categories, but at most ``most_buckets``.
         """
         n = max(1, min(most_buckets, room.values * _BUCKETS // max(1, int(self.distinct))))
         # A bucket holds at least one text, so the memory for texts also limits the number of buckets.
@@ -267,7 +275,7 @@ Part = ValueCounts | NumberSketch | TextSketch
 
 
 def count_values(column: Column, rows: BlockRows, room: Room) -> Part:
-    """Count the values of a column in a block by class; return a sketch if they exceed the limits ``room``."""
+    """Count the values of a column in a block of rows by class. Return a sketch if they exceed the limits ``room``."""
     if column.kind != "numeric":
         return reduce(lambda one, other: add_values([one, other], room), _text_parts(column, rows, room))
     values = column.numbers()
@@ -277,7 +285,9 @@ def count_values(column: Column, rows: BlockRows, room: Room) -> Part:
 
 
 def _text_parts(column: Column, rows: BlockRows, room: Room) -> Iterator[Part]:
-    """Yield the counts of the categories of a block, in several parts if texts are long."""
+    """Yield the counts (or sketches, beyond the limits ``room``) of the categories of a block, in several parts if
+    texts are long.
+    """
     for part, of_part in _parts_of_texts(column, rows):
         yield add_values([_count_categories(part, of_part)], room)
 
@@ -317,7 +327,7 @@ def _has_more(values: np.ndarray, most: int, weights: np.ndarray) -> bool:
 
 
 def add_values(parts: Sequence[Part], room: Room) -> Part:
-    """Add the counts of several blocks; return a sketch if the values exceed the limits ``room``."""
+    """Return the sum of the counts of several blocks, or a sketch if the values exceed the limits ``room``."""
     counts = [part for part in parts if isinstance(part, ValueCounts)]
     if len(counts) == len(parts):
         total = ValueCounts.sum(counts)
@@ -337,17 +347,19 @@ def _sketch_of(part: Any) -> Any:
 
 
 def count_cells(column: Column, rows: BlockRows, cuts: np.ndarray) -> CellCounts:
-    """Count the numbers of a block by cell of a grid and class."""
+    """Count the numbers of a block of rows by class and by cell of the grid with the ascending ``cuts``."""
     return CellCounts.of(cuts, column.numbers(), rows.classes, rows.n_classes, rows.weights)
 
 
 def add_cells(parts: Sequence[CellCounts], _: Any) -> CellCounts:
-    """Return the sum of the cell counts of several blocks."""
+    """Return the sum of the cell counts of several blocks. The second argument is not used."""
     return reduce(add, parts)
 
 
 def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCounts:
-    """Count the categories of a block whose hashes are in marked buckets, by class."""
+    """Count the categories of a block of rows by class, of those only whose hash bucket is True in the mask ``marks``
+    (n_buckets,).
+    """
     parts = []
     for part, of_part in _parts_of_texts(column, rows):
         counts = _count_categories(part, of_part)
@@ -356,7 +368,7 @@ def count_marked(column: Column, rows: BlockRows, marks: np.ndarray) -> ValueCou
 
 
 def add_marked(parts: Sequence[ValueCounts], _: Any) -> ValueCounts:
-    """Add the counts of several blocks, which `count_marked` returned."""
+    """Return the sum of the counts that `count_marked` returned for several blocks. The second argument is not used."""
     return ValueCounts.sum(parts)
 
 
