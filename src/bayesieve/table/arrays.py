@@ -12,9 +12,8 @@ from bayesieve.table.values import unmasked
 
 
 def as_array(X: Any) -> np.ndarray:
-    """Return an array-like as a 2-D array of numbers, text or objects.
-
-    Errors about other inputs have scikit-learn's wording.
+    """Return an array-like as a 2-D array of numbers, text or objects. Raise ValueError or TypeError, with
+    scikit-learn's wording, for other inputs.
     """
     if isinstance(X, (str, bytes, Mapping)) or X is None:
         raise TypeError(f"Expected a dataframe or a 2-D array, got {type(X)} instead.")
@@ -32,9 +31,10 @@ def as_array(X: Any) -> np.ndarray:
 
 
 def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
-    """Return a list of rows as a 2-D array: of numbers if all values are, otherwise of objects.
+    """Return a list of rows as a 2-D array: of one NumPy type if it represents all values exactly, otherwise of
+    objects.
 
-    NumPy by itself would turn numbers beside text into text.
+    `numpy.array` by itself would convert numbers beside text to text.
     """
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         return unmasked(np.ma.stack(rows))

@@ -86,7 +86,9 @@ def silenced() -> Iterator[None]:
 
 
 def _callers_level() -> int:
-    """Return the ``stacklevel`` of a warning that points to the caller of the library, outside scikit-learn, too."""
+    """Return the ``stacklevel`` with which a warning points to the line that called this library, directly or by way of
+    scikit-learn.
+    """
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
         level, frame = level + 1, frame.f_back
@@ -94,7 +96,9 @@ def _callers_level() -> int:
 
 
 def weights_caution(weights: np.ndarray | None) -> Caution | None:
-    """Return a caution about row weights whose mean, over the rows of positive weight, is far from 1, or None."""
+    """Return a caution if the mean of row weights (n_rows,), over the rows of positive weight, is far from 1; None
+    otherwise, and if ``weights`` is None.
+    """
     if weights is None:
         return None
     n_rows = int(np.count_nonzero(weights))
@@ -182,7 +186,8 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
 def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
     """Return whether a numeric column is a "counter", an "identifier" or a "date"; None for other columns.
 
-    ``values`` are its numbers in ``rows`` (ascending positions), NaN if missing. Codes of special values are ignored.
+    ``values`` (n,) are its numbers in ``rows`` (n,), ascending row positions; missing ones are NaN. Codes of special
+    values, such as 999, are ignored.
     """
     is_ordinary = values > HIGHEST_SPECIAL
     values, rows = values[is_ordinary], rows[is_ordinary]
@@ -199,8 +204,8 @@ def mark_of_numbers(values: np.ndarray, rows: np.ndarray) -> Mark | None:
 
 
 def _are_periods(distinct: np.ndarray) -> bool:
-    """Return whether ascending distinct numbers are all years with months (202401), or all with months and days
-    (20240131).
+    """Return whether ascending distinct numbers (n,) are all years with months, such as 202401, or all years with
+    months and days, such as 20240131.
     """
     if distinct.size < _FEWEST_PERIODS:
         return False
@@ -213,7 +218,9 @@ def _are_periods(distinct: np.ndarray) -> bool:
 
 
 def _are_seconds(distinct: np.ndarray) -> bool:
-    """Return whether ascending distinct numbers are times since 1970 in seconds, milli-, micro- or nanoseconds."""
+    """Return whether ascending distinct numbers (n,) are all times since 1970 in one unit: seconds, milli-, micro- or
+    nanoseconds.
+    """
     return any(_SECONDS[0] * unit <= distinct[0] and distinct[-1] <= _SECONDS[1] * unit for unit in _UNITS)
 
 

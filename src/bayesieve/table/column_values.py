@@ -59,7 +59,8 @@ class TooLarge(OverflowError):
 
 @dataclass(eq=False, repr=False)
 class NumberValues:
-    """Numbers or booleans, dates (days since 1970), or datetimes, durations and times (microseconds).
+    """Values of a column as numbers: numbers or booleans, dates (days since 1970), or datetimes, durations and times of
+    day (microseconds).
 
     Parameters
     ----------
@@ -102,15 +103,15 @@ class NumberValues:
 
 @dataclass(eq=False, repr=False)
 class EncodedValues:
-    """Values of any type as codes that index the distinct values, encoded when they are first used.
+    """Values of any type as codes of their distinct values, computed when they are first used.
 
     Parameters
     ----------
     type : `Column.type` of all rows.
     n_rows : number of rows.
-    encode : the codes and distinct values, or a function that returns them.
+    encode : the codes and distinct values (see `Encoding`), or a function that returns them.
     by_value : whether the data are Python objects, each of which is read by itself.
-    is_sorted : whether the distinct values are canonical and in the order of their texts.
+    is_sorted : whether the distinct values are plain scalars in the order of their canonical texts.
     """
 
     type: str
@@ -221,7 +222,7 @@ def _read_array(column: np.ndarray) -> RawValues:
 
 
 def _read_moments(moments: np.ndarray, type_: str) -> NumberValues:
-    """Read an array of NumPy's datetime64 or timedelta64 as "date", "datetime" or "duration" (``type_``).
+    """Read an array of NumPy's datetime64 or timedelta64 as values of type ``type_``: "date", "datetime" or "duration".
 
     Raise `TooLarge` if a value does not fit into 64 bits.
     """
@@ -321,13 +322,13 @@ def to_arrow(column: Any) -> Any:
 
 
 def _runs(chunk: Any) -> np.ndarray:
-    """Return the position of each row's run in a run-end encoded array of Arrow, shape (n_rows,)."""
+    """Return, for each row of a run-end encoded Arrow array, the position of its run, shape (n_rows,)."""
     rows = np.arange(chunk.offset, chunk.offset + len(chunk))
     return np.searchsorted(chunk.run_ends.to_numpy(), rows, side="right")
 
 
 def _read_arrow(column: Any) -> RawValues:
-    """Read the Arrow chunks that `to_arrow` returns."""
+    """Read a column as the Arrow chunks that `to_arrow` returns."""
     import polars as pl
     import pyarrow.types as pt
 
@@ -410,7 +411,9 @@ def _type_of_objects(column: np.ndarray) -> str:
 
 
 def _name_of_type(kind: type) -> str:
-    """Return the `Column.type` of one Python type."""
+    """Return the `Column.type` of values of one Python type, such as "number" for int; raise ValueError for complex
+    numbers.
+    """
     if issubclass(kind, (complex, np.complexfloating)):
         raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
     for base, name in (
@@ -425,8 +428,8 @@ def _name_of_type(kind: type) -> str:
 
 
 def _dtype_of_numbers(present: np.ndarray) -> type | None:
-    """Return the NumPy type that holds all numbers of an object array without missing values exactly; None if there is
-    none.
+    """Return the NumPy type that represents all numbers of an object array exactly; None if there is no such type.
+    ``present`` holds the values that are not missing.
     """
     kinds = set(map(type, present))
     if all(issubclass(kind, float) for kind in kinds):  # shorter floats have other texts
@@ -440,7 +443,7 @@ def _dtype_of_numbers(present: np.ndarray) -> type | None:
 
 
 def encoded_objects(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
-    """Return codes (-1 = missing) and distinct raw values of an array of text or objects."""
+    """Return codes (int32, -1 = missing) of the rows, and distinct raw values, of an array of text or objects."""
     import polars as pl
 
     column = column.astype(object, copy=False)
@@ -455,11 +458,12 @@ def encoded_objects(column: np.ndarray) -> tuple[np.ndarray, list[Any]]:
 
 
 def encoded_by_identity(column: np.ndarray) -> tuple[np.ndarray, list[Any]] | None:
-    """Return codes and distinct values of Python objects, compared by address.
+    """Return codes (int32, -1 = missing) and distinct values of an array of Python objects, which are compared by
+    address.
 
-    The result is None for short columns, and if there are many distinct objects. Columns usually repeat a few objects,
-    so the loop need neither touch the objects nor hold the GIL. Equal values at different addresses are merged later,
-    like different spellings of a value.
+    Columns usually repeat a few objects, so the loop need neither touch the objects nor hold the GIL. Equal values at
+    different addresses are merged later, like different spellings of a value. Return None for short columns, and if
+    there are many distinct objects.
     """
     if len(column) < _FEW_ROWS:
         return None
@@ -608,10 +612,10 @@ def merge_values(raw: Iterable[Any]) -> tuple[list[Scalar], np.ndarray]:
 
 
 def drop_unused(codes: np.ndarray, raw: Sequence[Any], rows: np.ndarray | None = None) -> tuple[np.ndarray, list[Any]]:
-    """Drop distinct values that no row has: return the codes of the rows, and the values that they refer to.
+    """Drop distinct values that no row has; return new codes of the rows, and the values that they index.
 
-    ``codes`` (int32, -1 = missing) index the distinct values ``raw``; ``rows`` are the positions of the rows to return,
-    None for all.
+    ``codes`` (n_rows,), int32, -1 = missing, index the distinct values ``raw``; ``rows`` are the positions of the rows
+    to return, None for all.
     """
     codes = codes if rows is None else codes[rows]
     used = np.zeros(len(raw) + 1, dtype=bool)

@@ -67,7 +67,7 @@ class Categories:
 
 @dataclass(frozen=True)
 class SpecialValues:
-    """Kind of a numeric column in which special values, such as -999 or "refused", have separate levels.
+    """Kind of a numeric column in which special values, such as -999 or "refused", get levels of their own.
 
     Parameters
     ----------
@@ -166,7 +166,9 @@ class Column:
 
     @cached_property
     def values(self) -> RawValues:
-        """The values as `read_values` returns them; ValueError, which names the column, if they cannot be read."""
+        """Values of the column as `read_values` returns them. Raise ValueError, which names the column, if they cannot
+        be read.
+        """
         try:
             return self._read()
         except Exception as error:
@@ -174,14 +176,14 @@ class Column:
 
     @property
     def kind(self) -> Kind:
-        """Whether the column is read as "numeric" or "categorical"."""
+        """Kind as which the column is read, "numeric" or "categorical"."""
         if self._kind is not None:
             return self._kind
         return "numeric" if self.values.type in ("number", *TEMPORAL) else "categorical"
 
     @property
     def type(self) -> str:
-        """The type of the values: number, boolean, text, category, date, datetime, duration, time or mixed."""
+        """Type of the values: number, boolean, text, category, date, datetime, duration, time or mixed."""
         natural = self.values.type
         return "number" if self._kind == "numeric" and natural not in TEMPORAL else natural
 
@@ -190,14 +192,16 @@ class Column:
         return Column(name, lambda: self.values, self.given_kind if kind is None else kind, self.row_number)
 
     def take(self, rows: np.ndarray) -> Column:
-        """Return the column restricted to the rows at some positions; the values are gathered when they are used."""
+        """Return the column restricted to the rows at positions ``rows``, shape (n,); values are gathered when they are
+        used.
+        """
         number = self.row_number
         return Column(self.name, lambda: self.values.take(rows), self.given_kind, lambda row: number(int(rows[row])))
 
     def converted(self) -> RawValues:
-        """Return the numbers or categories of the column as its values, so that they are not converted again.
+        """Return the values after conversion: as numbers for a numeric column, otherwise as codes of sorted categories.
 
-        Columns with special values are returned unconverted.
+        A `Column` of these values is converted no further. Columns with special values are returned unconverted.
         """
         if self._special:
             return self.values
@@ -208,13 +212,15 @@ class Column:
         return EncodedValues(self.values.type, len(categories.codes), encoded, is_sorted=True)
 
     def value(self, row: int) -> Any:
-        """Return the value of one row, converted like those of `categories`; None if it is missing."""
+        """Return the value at position ``row`` as a plain Python scalar (see `canonical_value`); None if
+        it is missing.
+        """
         values = self.take(np.array([row])).categories().values
         return values[0] if values else None
 
     def error_in_row(self, before: str, row: int, after: str) -> ValueInRow:
-        """Return an error about the value in ``row``, a position; the message is ``before``, the number of the row, and
-        ``after``.
+        """Return an error about the value at position ``row``. Its message is ``before``, the number of the row in the
+        caller's table, and ``after``.
         """
         return ValueInRow(before, after, self.name, self.row_number(row), self.value(row))
 
@@ -254,7 +260,7 @@ class Column:
     def read_numbers(
         self, type_: str, complaints: list[str] | None = None, day_first: bool | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `numbers`, but read each value independently of the others, and allow infinite numbers.
+        """Return the column as float64, with each value read independently of the others, and infinite numbers allowed.
 
         Parameters
         ----------
@@ -268,8 +274,9 @@ class Column:
         Returns
         -------
         numbers : float array, shape (n_rows,)
-            NaN for missing and unreadable values.
+            Numbers in the units of `numbers`; NaN for missing and unreadable values.
         unreadable : bool array, shape (n_rows,)
+            Mask of values that are neither missing nor readable as ``type_``.
 
         Raises
         ------
@@ -298,11 +305,11 @@ class Column:
         return numbers, unreadable
 
     def _read_special(self, numbers: np.ndarray, unreadable: np.ndarray, type_: str) -> None:
-        """Replace special values in ``numbers`` by their `special_number`, and remove them from the mask
-        ``unreadable``.
+        """Replace special values in ``numbers`` by their `special_number`, and set their entries of ``unreadable`` to
+        False.
 
-        Both arrays have shape (n_rows,) and are changed; ``type_`` is as in `read_numbers`. Special values are
-        recognised as numbers, or else by their text.
+        Both arrays, numbers and the mask of unreadable values, have shape (n_rows,) and are changed; ``type_`` is the
+        type as which the column is read. Special values are recognised as numbers, or else by their text.
         """
         import polars as pl
 
@@ -327,7 +334,8 @@ class Column:
     def _typed_numbers(self, type_: str | None) -> np.ndarray:
         """Return the numbers of a column of numbers, booleans, dates or times as float64, (n_rows,), NaN = missing.
 
-        They are read as ``type_``, None for the type of the column.
+        ``type_`` is the type as which they are read, such as "datetime" for dates; None is the type of the column.
+        Raise ColumnError if the types do not fit.
         """
         if not isinstance(self.values, NumberValues):  # Python objects
             self._refuse_unreadable(TooLarge(self.values.type))
@@ -371,10 +379,10 @@ class Column:
     def _numbers_of_texts(
         self, type_: str, complaints: list[str] | None, day_first: bool | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Parse the canonical texts of the values as ``type_``.
+        """Parse the canonical texts of the values as numbers of type ``type_``, such as "number" or "date".
 
-        Return the numbers, (n_rows,), and a mask of the rows that cannot be read; arguments are those of
-        `read_numbers`.
+        Return the numbers, (n_rows,), and a mask of the values that cannot be read, (n_rows,). ``complaints`` receives
+        a sentence about texts with another order of day and month than ``day_first``, that of the training table.
         """
         import polars as pl
 
@@ -412,7 +420,7 @@ class Column:
     def categories(self, *, merged: bool = True) -> Categories:
         """Return the column as codes of its distinct values, sorted by their canonical text.
 
-        With ``merged=False``, values of different types with equal texts, such as 2 and "2", stay apart, and their
+        With ``merged=False``, values of different types with equal texts, such as 2 and "2", remain different, and the
         order is arbitrary.
         """
         values = self.values
@@ -441,7 +449,9 @@ class Column:
         return [self] if n_chunks <= 1 else [self.take(at) for at in np.array_split(np.arange(len(values)), n_chunks)]
 
     def _refuse_unreadable(self, error: Exception) -> NoReturn:
-        """Raise ColumnError with one sentence about the column for an error of a dataframe library."""
+        """Raise ColumnError, with one sentence that names the column and the remedy, instead of ``error``, by which a
+        library reported that it cannot read the column.
+        """
         if isinstance(error, (ColumnError, TypeError, MemoryError)) or str(error).startswith("Complex data"):
             raise error
         if isinstance(error, OverflowError):
@@ -461,7 +471,9 @@ class Column:
         ) from error
 
     def infinity_error(self, numbers: np.ndarray) -> ValueInRow:
-        """Return the error that names the column and the first row whose number is infinite."""
+        """Return the error that names the column and the first row whose number is infinite; ``numbers`` (n_rows,) are
+        the numbers of the column.
+        """
         before = f"Column {self.name!r} contains infinity (first in "
         return self.error_in_row(before, int(np.argmax(np.isinf(numbers))), f"); {INFINITE_REMEDY}")
 
@@ -495,7 +507,7 @@ def column_of(values: Any, name: str, n_rows: int) -> Column:
 
 
 def duplicate_error(names: Sequence[Any]) -> ValueError:
-    """Return an error about the first duplicate among column names."""
+    """Return an error that names the first of ``names``, the names of columns, that occurs more than once."""
     name = next(str(name) for i, name in enumerate(names) if name in names[:i])
     return ValueError(f"Column name {name!r} appears more than once; give every column its own name.")
 
@@ -563,12 +575,14 @@ class Table:
         return values
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
-        """Return the table with new column names; columns in ``kinds`` are read as the given kind."""
+        """Return the table with the column names ``names``; columns that ``kinds`` names, by their new name, are read
+        as the given kind.
+        """
         columns = [self.column(i).read_as(name, kinds.get(name)) for i, name in enumerate(names)]
         return Table(columns, self.n_rows, self.named, self.library)
 
     def select(self, positions: Sequence[int]) -> Table:
-        """Return the table restricted to the columns at some positions."""
+        """Return the table restricted to the columns at ``positions``, in this order."""
         return Table([self.column(i) for i in positions], self.n_rows, self.named)
 
     def take(self, rows: Any) -> Table:
@@ -629,13 +643,16 @@ class MatrixTable(Table):
         return kinds
 
     def types(self) -> list[str]:
-        """Return the type of each column; see `Column.type`."""
+        """Return the type of each column: "number", or "boolean" for categorical columns of a matrix of booleans."""
         if self._natural_kind == "numeric":
             return ["number"] * self.n_columns
         return ["number" if kind == "numeric" else "boolean" for kind in self.kinds()]
 
     def numbers(self, positions: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return columns as float64, shape (n_positions, n_rows), straight from the matrix; see `Table.numbers`."""
+        """Return the columns at ascending ``positions`` as float64, NaN = missing, shape (n_positions, n_rows).
+
+        They are copied from the matrix together. ``rows`` are the positions of the rows to return; None for all.
+        """
         if rows is not None:
             cells = self._matrix[rows][:, positions]
             dense = cells if self._is_dense else cells.toarray()
@@ -654,12 +671,14 @@ class MatrixTable(Table):
         return values
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
-        """Return the table with new column names; columns in ``kinds`` are read as the given kind."""
+        """Return the table with the column names ``names``; columns that ``kinds`` names, by their new name, are read
+        as the given kind.
+        """
         given: dict[int, Any] = {i: kinds[name] for i, name in enumerate(names) if name in kinds}
         return MatrixTable(self._matrix, names, self.named, {**self._kinds, **given})
 
     def select(self, positions: Sequence[int]) -> Table:
-        """Return the table restricted to the columns at some positions."""
+        """Return the table restricted to the columns at ``positions``, in this order."""
         if list(positions) == list(range(self.n_columns)):
             return self
         if self._is_dense:

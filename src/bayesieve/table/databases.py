@@ -83,9 +83,11 @@ def scan_database(file: Path, inside: str, copies: Copies, levels: Mapping[str, 
 
 
 def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str:
-    """Return a SQL query for ``inside``, which is the name of a table or view, or a query.
+    """Return a SQL query that selects the rows of ``inside``: the name of a table or view, a query, or "" for the only
+    table.
 
-    ``tables`` are the schema and name of all tables of the file. Raise ValueError if ``inside`` fits none of them.
+    ``tables`` are pairs of the schema and name of each table in ``file``. Raise ValueError if ``inside`` is none of
+    them.
     """
     queries = {
         name if schema == "main" else f"{schema}.{name}": f"SELECT * FROM {quoted_name(schema)}.{quoted_name(name)}"
@@ -101,9 +103,9 @@ def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str
 
 
 def _scan_duckdb(file: Path, inside: str, copies: Copies) -> Scan:
-    """Copy the rows of ``inside`` (see `scan_database`) from a DuckDB file.
+    """Copy the rows of a table, view or query ``inside`` of a DuckDB file to Parquet, and return the scan of the copy.
 
-    The connection can access only this file and the folder of the copy.
+    ``copies`` writes the Parquet files. The connection can access only the database file and the folder of the copy.
     """
     import duckdb
 
@@ -124,7 +126,9 @@ def _scan_duckdb(file: Path, inside: str, copies: Copies) -> Scan:
 
 
 def _relation_of(connection: Any, query: str) -> Any:
-    """Return a query as a DuckDB relation; ValueError if DuckDB cannot run it or it returns no rows."""
+    """Return a SQL query as a DuckDB relation of ``connection``. Raise ValueError if DuckDB cannot run it, or if it is
+    not a query for rows.
+    """
     import duckdb
 
     try:
@@ -137,9 +141,10 @@ def _relation_of(connection: Any, query: str) -> Any:
 
 
 def _scan_sqlite(file: Path, inside: str, copies: Copies, levels: Mapping[str, FeatureLevels] | None) -> Scan:
-    """Copy the rows of ``inside`` (see `scan_database`) from a SQLite file.
+    """Copy the rows of a table, view or query ``inside`` of a SQLite file to Parquet, and return the scan of the copy.
 
-    Columns get the types of their values, or those of a model's ``levels``.
+    ``copies`` writes the Parquet files. Columns get types that fit all their values or, if ``levels`` (a model's levels
+    by column) are given, the types that these levels read.
     """
     with (
         closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection,
@@ -163,7 +168,9 @@ def _scan_sqlite(file: Path, inside: str, copies: Copies, levels: Mapping[str, F
 
 @contextmanager
 def _stoppable(connection: sqlite3.Connection) -> Iterator[None]:
-    """Let Ctrl-C stop long queries: SQLite calls a Python handler, in which signals are delivered."""
+    """Let Ctrl-C stop the queries of ``connection`` in the ``with`` block: SQLite calls a Python handler from time to
+    time, in which signals are delivered.
+    """
     connection.set_progress_handler(lambda: 0, _STEPS)
     try:
         yield

@@ -30,7 +30,11 @@ def read_file(
     levels: Mapping[str, FeatureLevels] | None = None,
     date_orders: dict[str, bool] | None = None,
 ) -> pl.DataFrame:
-    """Read a table from a file, standard input or a pipe; the arguments are those of `read_table`."""
+    """Read a table from a file, standard input or a pipe.
+
+    ``levels`` are the levels of a model's columns by name, or None, and ``date_orders`` receives, by column, whether
+    the day comes first in its dates; see `read_table`.
+    """
     import polars as pl
 
     path = checked_path(path)
@@ -62,9 +66,10 @@ def read_file(
 def _read_stream(
     path: Path, name: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None
 ) -> pl.DataFrame:
-    """Return the table in the stream ``path``, whose format follows from its first bytes; messages use ``name``.
+    """Return the table in the stream ``path``, whose format follows from its first bytes; messages call it ``name``.
 
-    For ``levels`` and ``date_orders``, see `read_table`.
+    ``levels`` are the levels of a model's columns by name, or None, and ``date_orders`` receives, by column, whether
+    the day comes first in its dates; see `read_table`.
     """
     with contextlib.ExitStack() as files:
         file = sys.stdin.buffer if str(path) in STANDARD_INPUT else files.enter_context(path.open("rb"))
@@ -82,9 +87,9 @@ def _read_stream(
 
 
 def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
-    """Return all bytes of a stream, of which ``first`` were read already.
+    """Return all bytes of an open stream ``file``, of which ``first`` were read already.
 
-    Raise ValueError, which names the stream ``name``, if it is longer than 4 GiB, because it may be endless.
+    Raise ValueError, which calls the stream ``name``, if it is longer than 4 GiB, because it may be endless.
     """
     pieces, size = [first], len(first)
     while piece := file.read(_PIECE):
@@ -98,7 +103,8 @@ def _whole(first: bytes, file: IO[bytes], name: Path) -> bytes:
 def _read(path: Path, levels: Mapping[str, FeatureLevels] | None, date_orders: dict[str, bool] | None) -> pl.DataFrame:
     """Return the table in a file, whose format follows from its extension.
 
-    For ``levels`` and ``date_orders``, see `read_table`.
+    ``levels`` are the levels of a model's columns by name, or None, and ``date_orders`` receives, by column, whether
+    the day comes first in its dates; see `read_table`.
     """
     format = "Excel" if path.suffix.lower() in EXCEL else format_of(path)
     if format is None:
@@ -120,9 +126,10 @@ def _parsed(
     levels: Mapping[str, FeatureLevels] | None,
     date_orders: dict[str, bool] | None,
 ) -> pl.DataFrame:
-    """Return the table in ``source``, a file or its content, in one of the formats of `format_of`.
+    """Return the table in ``source``, a file or its content; ``format`` is "text", "Parquet" or "Arrow".
 
-    Error messages use ``path``. For ``levels`` and ``date_orders``, see `read_table`.
+    Error messages name the file ``path``. ``levels`` are the levels of a model's columns by name, or None, and
+    ``date_orders`` receives, by column, whether the day comes first in its dates; see `read_table`.
     """
     import polars as pl
 

@@ -104,14 +104,14 @@ def is_scan(X: Any, y: Any) -> bool:
 def refuse_scan(X: Any, y: Any, what: str, remedy: str) -> None:
     """Raise ValueError if ``X`` is a scan, or would be read as one because ``y`` names its target.
 
-    ``what`` names the function that needs rows in memory, and ``remedy`` completes the message.
+    The message says that ``what``, such as the name of a function, needs rows in memory, and ends with ``remedy``.
     """
     if is_scan(X, y):
         raise ValueError(f"{what} needs the rows in memory, not a scanned table; {remedy}.")
 
 
 class LabelledRows(NamedTuple):
-    """Classes and weights of rows.
+    """Classes and weights of the rows of a table that have a label.
 
     Attributes
     ----------
@@ -126,10 +126,11 @@ class LabelledRows(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-        """Return the labels ``y`` and weights ``sample_weight`` of the rows.
+        """Read the labels and weights of the rows of ``X``.
 
-        If ``X`` is a scan (files, a query or a lazy frame, read block by block), these are names of its columns, and
-        rows without a label are ignored.
+        ``y`` and ``sample_weight`` have shape (n_rows,); ``sample_weight`` may be None. If ``X`` is a scan (files, a
+        query or a lazy frame, read block by block), they are names of its columns, and rows without a label are
+        skipped.
         """
         if is_scan(X, y):
             rows = scanned_rows(X, y, sample_weight)
@@ -138,9 +139,9 @@ class LabelledRows(NamedTuple):
         return cls(target, as_sample_weight(sample_weight, target.codes.size))
 
     def among(self, values: np.ndarray) -> np.ndarray:
-        """Return the entries of ``values`` (one per row of the table) that belong to labelled rows.
+        """Return the entries of ``values``, an array (n_rows, ...), that belong to labelled rows.
 
-        Raise ValueError if the number of values is not that of the rows.
+        Raise ValueError if the number of values is not the number of rows of the table.
         """
         n_rows = self.target.codes.size if self.row_mask is None else self.row_mask.size
         if len(values) != n_rows:
@@ -149,13 +150,14 @@ class LabelledRows(NamedTuple):
 
 
 def split_columns(X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
-    """Take the columns that ``y`` and ``others`` name out of a frame in memory.
+    """Separate the columns named by ``y`` and ``others`` from the other columns of a dataframe in memory.
 
     Returns
     -------
     tuple
-        The frame without these columns, and the columns. If ``y`` is not a name or ``X`` is not a frame in memory, the
-        arguments as they are.
+        Frame without the named columns, then the column for ``y`` and for each of ``others`` (an argument that is not a
+        name is returned as it is). If ``y`` is not a name, or ``X`` is not a dataframe in memory, all arguments as they
+        are.
 
     Raises
     ------
@@ -218,9 +220,9 @@ def select_columns(X: Any, positions: np.ndarray) -> Any:
 
 
 def _read(X: Any, library: str | None = None) -> Table:
-    """Convert a dataframe or array to a `Table`: a `MatrixTable` if all columns have one numeric type and are many.
+    """Convert a dataframe or array to a `Table`; to a `MatrixTable` if it has many columns, all of one numeric type.
 
-    ``library`` is the dataframe library of results; by default that of ``X``.
+    ``library`` is the dataframe library of results for the caller; by default that of ``X``.
     """
     X = nw.to_native(X, pass_through=True)
     names: list[str] | None = None
@@ -269,9 +271,9 @@ def _read_other(X: Any) -> Table:
 
 
 def _matrix_of_polars(frame: Any) -> np.ndarray | None:
-    """Return a polars frame of one data type as an array, (n_rows, n_columns).
+    """Return a polars frame whose columns have one data type as an array, (n_rows, n_columns).
 
-    Return None if it holds other values than numbers, or nulls among integers.
+    Return None if the type is not numeric, or if integers have nulls.
     """
     dtype = frame.dtypes[0]
     if not (dtype.is_float() or dtype.is_integer()) or dtype.to_python() not in (int, float):
@@ -282,9 +284,9 @@ def _matrix_of_polars(frame: Any) -> np.ndarray | None:
 
 
 def _matrix_of_pandas(frame: Any) -> Any:
-    """Return a pandas frame of one data type as an array or a sparse matrix, (n_rows, n_columns).
+    """Return a pandas frame whose columns have one data type as an array or a sparse matrix, (n_rows, n_columns).
 
-    Return None if its type is not a NumPy type of numbers.
+    Return None if the type is not a NumPy type of numbers or booleans.
     """
     import pandas as pd
 
@@ -330,10 +332,10 @@ def _check_kinds(kinds: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def results_frame(data: Any, library: str = "polars", **options: Any) -> Any:
-    """Return results as a dataframe of ``library``; ``options`` are passed to `polars.DataFrame`.
+    """Return ``data``, as `polars.DataFrame` accepts it, as a dataframe of ``library``, for results.
 
-    Lone surrogates (halves of characters) in texts that come from data are written as escapes, because polars cannot
-    hold them.
+    ``options`` are passed to `polars.DataFrame`. Lone surrogates (halves of characters) in texts that come from data
+    are written as escapes, because polars cannot hold them.
     """
     import polars as pl
 
@@ -344,9 +346,9 @@ def results_frame(data: Any, library: str = "polars", **options: Any) -> Any:
 
 
 def frame_of_columns(columns: Mapping[str, Any], texts: Collection[str]) -> Any:
-    """Build a polars dataframe of results from a mapping of names to values, which is faster than from rows.
+    """Return a polars dataframe of results from a mapping of column names to values, which is faster than from rows.
 
-    ``texts`` names the text columns. Lone surrogates in texts are written as escapes; see `results_frame`.
+    ``texts`` are the names of the text columns. Lone surrogates (halves of characters) in texts are written as escapes.
     """
     import polars as pl
 
@@ -394,11 +396,11 @@ def _array_of(column: Any) -> np.ndarray:
 
 
 def in_library_of(X: Any, frame: Any, lists: Mapping[str, Sequence[list[str] | None]] | None = None) -> Any:
-    """Convert a polars dataframe of results to the dataframe library of ``X``.
+    """Convert a polars dataframe of results about rows of ``X`` to the dataframe library of ``X``.
 
-    ``lists`` replaces columns of positions by lists of texts: it maps the name of the column to the list at each
-    position. In pandas, all rows of a position refer to one list, and the index of the result are the labels of ``X``
-    at the positions of the column ``row``.
+    Each key of ``lists`` is a column of ``frame`` that holds positions in the value of the key, a sequence of lists of
+    texts (or None); the column is replaced by the lists at these positions, which are shared objects in pandas. If
+    ``X`` is of pandas, the index of the result has the labels of ``X`` at the row positions in the column ``row``.
     """
     import polars as pl
 
@@ -413,9 +415,9 @@ def in_library_of(X: Any, frame: Any, lists: Mapping[str, Sequence[list[str] | N
 
 
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:
-    """Read the training table, and record its column names and dataframe library as attributes of ``estimator``.
+    """Read the training table, and set attributes of ``estimator``: column names and dataframe library.
 
-    Results of the estimator are returned in this library.
+    ``kinds`` are as in `as_table`. The estimator returns results as dataframes of this library.
     """
     refuse_fork()
     require_table(estimator, X)
@@ -429,7 +431,7 @@ def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None)
 
 
 def new_table(estimator: Any, X: Any) -> Table:
-    """Read new rows for an estimator.
+    """Read rows for a fitted estimator, such as rows to be predicted.
 
     Raise ValueError unless the columns of ``X`` are those that ``estimator`` was fitted to, in the same order.
     """
@@ -465,9 +467,10 @@ def require_table(estimator: Any, X: Any) -> None:
 
 
 def _other_names(fitted: list[str], given: list[str], owner: str) -> str:
-    """Return the error message for column names that differ from those of the fit.
+    """Return the error message for the case that the columns of a table are not those of the fit.
 
-    ``fitted`` and ``given`` are the names, ``owner`` the name of the estimator's class.
+    ``fitted`` are the names of the fit, ``given`` those of the table, and ``owner`` is the name of the estimator's
+    class.
     """
     message = "The feature names should match those that were passed during fit.\n"
     unexpected = sorted(set(given) - set(fitted))
@@ -484,6 +487,6 @@ def _other_names(fitted: list[str], given: list[str], owner: str) -> str:
 
 
 def _names_in_lines(names: list[str]) -> str:
-    """Return up to five names as the lines of a list, and a line "- ..." if there are more."""
+    """Return up to five names as lines "- name" of a list, and a line "- ..." if there are more."""
     lines = [f"- {name}\n" for name in names[:5]]
     return "".join(lines) + ("- ...\n" if len(names) > 5 else "")

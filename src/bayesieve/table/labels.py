@@ -6,12 +6,15 @@ import functools
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal
 from bayesieve.words import shorten
+
+if TYPE_CHECKING:
+    from bayesieve.table.levels import FeatureLevels
 
 _VALUES_SHOWN = 4
 _CHARACTERS_SHOWN = 40
@@ -115,8 +118,7 @@ def _plain_digits(text: str) -> str:
 
 
 def group_labels(groups: Sequence[Sequence[object]], *, full: bool) -> tuple[str, ...]:
-    """Return a label for each group of values, such as ``"{a, b, +12 more}"``; that of a single value is the value
-    itself.
+    """Return a label for each group of values, such as ``"{a, b, +12 more}"``; the label of a single value is its text.
 
     With ``full``, labels list all values.
     """
@@ -124,7 +126,9 @@ def group_labels(groups: Sequence[Sequence[object]], *, full: bool) -> tuple[str
 
 
 def _group_label(group: Sequence[object], full: bool) -> str:
-    """Return the label of one group of values, in which None stands for missing values; with ``full``, it lists all."""
+    """Return the label of one group of values, in which None stands for missing values; with ``full``, the label lists
+    all values.
+    """
     texts = [canonical_text(value) for value in group if value is not None]
     suffix = " or missing" if len(texts) < len(group) else ""
     if not texts:
@@ -140,7 +144,7 @@ def _group_label(group: Sequence[object], full: bool) -> str:
     return "{" + ", ".join(parts) + "}" + suffix
 
 
-def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:
+def cell_labels(parts: Sequence[FeatureLevels], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:
     """Return a label for each level of a pair of columns, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job =
     c"``.
 
@@ -149,7 +153,7 @@ def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: 
 
     Parameters
     ----------
-    parts : the `FeatureLevels` of both columns.
+    parts : levels of both columns.
     grid : array of shape (levels of the first column, levels of the second): the level of each cell. Cells without
         training rows have the entry ``n_levels``; a label may include them if that makes it shorter.
     n_levels : number of levels of the pair.
@@ -174,9 +178,10 @@ def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: 
 def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] | None, tuple[int, ...] | None]]:
     """Split a group of cells of a pair of columns into rectangles, for a short label.
 
-    ``inside`` and ``free``, both (levels of the first column, levels of the second), are masks of the cells of the
-    group, and of cells without training rows, which may be included. Rows in which the group has the same columns form
-    one rectangle. Return the rows and columns of each rectangle, None for all rows or all columns.
+    ``inside`` and ``free`` are masks (levels of the first column, levels of the second) of the cells of the group, and
+    of cells without training rows, which may be included. Levels of the first column for which the group has the same
+    levels of the second form one rectangle. Return the levels of the first and of the second column for each rectangle,
+    with None for all levels of a column.
     """
     rows: dict[tuple[int, ...] | None, list[int]] = {}
     for i, row in enumerate(inside):
@@ -187,11 +192,11 @@ def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] |
     return [(None if len(group) == every else tuple(group), columns) for columns, group in rows.items()]
 
 
-def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
-    """Return the condition that a column has one of some levels as text, such as ``"age <= 32.5"``.
+def _named_levels(part: FeatureLevels, full: bool, codes: tuple[int, ...] | None) -> str:
+    """Return the condition that a column has one of the levels ``codes`` as text, such as ``"age <= 32.5"``.
 
-    ``part`` is the `FeatureLevels` of the column, and ``codes`` are the levels; None, for all levels, gives an empty
-    text. With ``full``, all values are listed.
+    ``part`` holds the levels of the column. None for ``codes`` means all levels and gives an empty text. With ``full``,
+    the text lists all values.
     """
     if codes is None:
         return ""
@@ -216,9 +221,9 @@ def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
 
 
 def _spans(codes: Sequence[int], n_apart: int) -> list[tuple[int, int]]:
-    """Return the first and last code of each run of neighbouring intervals among ascending codes.
+    """Return the first and last code of each run of neighbouring intervals among ``codes``, ascending codes of levels.
 
-    The first ``n_apart`` levels, of missing and special values, are not intervals and are skipped.
+    The first ``n_apart`` levels of the column, for missing and special values, are not intervals and are skipped.
     """
     numbers = [code for code in codes if code >= n_apart]
     starts = [code for code in numbers if code - 1 not in numbers]

@@ -154,11 +154,14 @@ class FeatureLevels(ShortRepr):
         return {"level": self.labels[:10]} | ({} if self.counts is None else {"counts": [*self.counts[:10]]})
 
     def _invalid(self, what: str) -> ValueError:
-        """Return an error that names the feature and says ``what`` is wrong with its parameters."""
+        """Return a ValueError that names the feature and says ``what`` is wrong with its parameters."""
         return ValueError(f"Feature {self.name!r}: {what}.")
 
     def _check_rest(self, n_levels: int, n_values: int, has_missing_level: bool) -> None:
-        """Check the parameters that features of all kinds have, and set the three attributes given as arguments."""
+        """Check the parameters that features of all kinds have, and set the attributes that follow from them.
+
+        ``n_levels``, ``n_values`` and ``has_missing_level`` are the values of the attributes of these names.
+        """
         missing = self.missing_code
         if missing is not None:
             whole = isinstance(missing, (int, np.integer)) and not isinstance(missing, bool)
@@ -203,7 +206,7 @@ class FeatureLevels(ShortRepr):
 
     @property
     def unseen_code(self) -> int:
-        """The code of values that belong to no level: `n_levels`."""
+        """Code of values that belong to no level, which is `n_levels`."""
         return self.n_levels
 
     @property
@@ -213,16 +216,16 @@ class FeatureLevels(ShortRepr):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """A short text for each level; long groups are cut (see `all_labels`)."""
+        """Short text for each level; long groups are cut (see `all_labels`)."""
         return self._with_texts(self._generated_labels(full=False))
 
     @cached_property
     def all_labels(self) -> tuple[str, ...]:
-        """A text for each level, with every value of every group."""
+        """Text for each level, with every value of every group."""
         return self._with_texts(self._generated_labels(full=True))
 
     def _with_texts(self, labels: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the labels, (n_levels), with those that ``renamed`` replaces."""
+        """Return ``labels``, one for each level, with those replaced for which ``renamed`` has a text."""
         if not self.renamed:
             return labels
         return tuple(label if text is None else text for text, label in zip(self.renamed, labels, strict=True))
@@ -326,8 +329,8 @@ class FeatureLevels(ShortRepr):
         return texts
 
     def code_numbers(self, values: np.ndarray) -> np.ndarray:
-        """Return the code of the level of every row, (n_rows,), for a column of numbers (float64, NaN = missing); see
-        `code`.
+        """Return the code of the level of each of ``values``, numbers as float64, NaN = missing; both arrays have shape
+        (n_rows,).
         """
         from bayesieve.table._kernels import code_numbers
 
@@ -339,7 +342,9 @@ class FeatureLevels(ShortRepr):
         return codes[0]
 
     def code_categories(self, categories: Categories) -> np.ndarray:
-        """Return the code of the level of every row, (n_rows,), for a column of categories; see `code`."""
+        """Return the code of the level of every row, (n_rows,), of a column given as codes of its distinct values.
+        Values of no level get `unseen_code`.
+        """
         unseen, code_of_text = self.n_levels, self.code_of_text
         missing = unseen if self.missing_code is None else self.missing_code
         lookup = np.empty(len(categories.values) + 1, dtype=np.min_scalar_type(unseen))
@@ -368,12 +373,14 @@ class FeatureLevels(ShortRepr):
         return text.strip() if truth is None else self._truth[truth]
 
     def knows(self, value: Scalar) -> bool:
-        """Return whether a value of a categorical feature is in one of its groups."""
+        """Return whether ``value``, a value of a categorical column, belongs to one of the groups."""
         return self.category(value) in self.code_of_text
 
     @cached_property
     def _truth(self) -> dict[bool, str]:
-        """Categories that stand for true and false if the column has no others, such as yes and no; otherwise empty."""
+        """Category that stands for true and category that stands for false, such as yes and no; empty if the column has
+        other categories.
+        """
         texts = {truth_of(text): text for text in self.code_of_text}
         return {} if None in texts or len(texts) < 2 else texts  # type: ignore[return-value]
 
@@ -395,13 +402,13 @@ class FeatureLevels(ShortRepr):
         return frozenset(type(canonical_value(value)) for group in self.groups for value in group if value is not None)
 
     def by_value(self) -> FeatureLevels:
-        """Return the levels of a categorical column with one level for each value."""
+        """Return levels of the categorical column in which every value has a level of its own."""
         groups = [(value,) for group in self.groups or () for value in group]
         missing = groups.index((None,)) if (None,) in groups else None
         return FeatureLevels(self.name, self.kind, self.type, None, tuple(groups), missing, day_first=self.day_first)
 
     def first_values(self) -> Categories:
-        """Return the first value of each group as `Categories` with one row per level."""
+        """Return the first value of each group, as the `Categories` of a column with one row for each level."""
         assert self.groups is not None
         values: list[Any] = [next((v for v in group if v is not None), None) for group in self.groups]
         present = [value for value in values if value is not None]
@@ -484,9 +491,10 @@ class WithheldLevels(FeatureLevels):
         return tuple(f"group {k} of {n:,} {'value' if n == 1 else 'values'}" for k, n in enumerate(self.sizes, 1))
 
     def code(self, column: Column, complaints: list[str] | None = None) -> np.ndarray:
-        """Return a code for every row, (n_rows,), without looking at the values, which are not known.
+        """Return a code for every row, (n_rows,), without looking at the values: 0 if there is only one level,
+        otherwise `unseen_code`.
 
-        It is 0 if there is only one level, otherwise the code of unseen values.
+        ``complaints`` is not used.
         """
         return np.full(len(column), 0 if self.n_levels == 1 else self.unseen_code, dtype=self.code_dtype)
 
@@ -518,7 +526,8 @@ class SavedLevels(msgspec.Struct, forbid_unknown_fields=True):
 def saved_levels(data: Any, what: str) -> Iterator[None]:
     """Convert errors about damaged saved levels in the ``with`` block into a ValueError with one sentence.
 
-    ``data`` is the saved content, from which the name of the feature is taken; ``what`` names the damaged part.
+    ``data`` is the saved content, from which the message takes the name of the feature; ``what``, such as "pair", names
+    the damaged part.
     """
     try:
         yield
@@ -529,9 +538,10 @@ def saved_levels(data: Any, what: str) -> Iterator[None]:
 
 
 def counts_of(rows: Counts) -> np.ndarray | None:
-    """Return saved counts, one list per level, as an array of shape (n_levels, n_classes), or None.
+    """Return saved counts, one list of class counts per level, as an array of shape (n_levels, n_classes); None if
+    ``rows`` is None.
 
-    It has integers if all counts are whole.
+    The array has integers if all counts are whole.
     """
     if rows is None:
         return None
@@ -541,7 +551,7 @@ def counts_of(rows: Counts) -> np.ndarray | None:
 
 
 def _value_to_json(value: object) -> Any:
-    """Return a value of a group as a plain value for JSON."""
+    """Return a value of a group in a form that JSON supports; infinite numbers become text."""
     plain = None if value is None else canonical_value(value)
     # Compare infinite categories by their text, because JSON has no infinity.
     return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
@@ -615,7 +625,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
 
     @classmethod
     def of(cls, levels: Sequence[FeatureLevels]) -> TableLevels:
-        """Return a sequence of levels as `TableLevels`, with the cut points of all intervals in one array."""
+        """Return a sequence of levels as `TableLevels`, which hold the cut points of all intervals in one array."""
         if isinstance(levels, cls):
             return levels
         n_columns = len(levels)
@@ -665,7 +675,7 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return levels
 
     def replaced(self, pairs: Sequence[PairLevels] | None = None, by_chance: np.ndarray | None = None) -> TableLevels:
-        """Return a copy with other ``pairs``, or other positions ``by_chance`` of columns whose cuts may be due to
+        """Return a copy with other ``pairs``, or with other positions ``by_chance`` of columns whose cuts may be due to
         chance.
 
         None keeps the current ones.
@@ -684,20 +694,23 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         column: Callable[[int], Column],
         put: Callable[[int, np.ndarray], None],
     ) -> None:
-        """Code the rows of a table for all pairs. A column that several pairs cut in the same way is coded once.
+        """Code the rows of a table for all pairs of columns. Columns that several pairs cut in the same way are coded
+        once.
 
         Parameters
         ----------
-        codes : function that returns the codes of the column at a position, as a feature by itself.
-        column : function that returns the raw values of the column at a position.
-        put : function called with the position of a pair among the features, and with its codes.
+        codes : function that returns the codes (n_rows,) of the column at a position, by its levels as a single
+            feature.
+        column : function that returns the column at a position, with its raw values.
+        put : function that receives the codes (n_rows,) of each pair; called with the position of the pair among the
+            features, and the codes.
         """
         position = {name: i for i, name in enumerate(self.names[: self.n_columns])} if self.pairs else {}
         finer: dict[int, np.ndarray] = {}
 
         def of(part: FeatureLevels) -> np.ndarray:
-            """Return the codes of a column, (n_rows,), by the levels that it has in a pair, which may be finer than its
-            own.
+            """Return the codes (n_rows,) of one column of a pair by ``part``, its levels in the pair, which may be
+            finer than its levels as a single feature.
             """
             i = position[part.name]
             if part is self[i]:
@@ -714,23 +727,25 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         return {"features": len(self), "levels": int(self.n_levels.sum())}
 
     def class_counts(self, i: int) -> np.ndarray | None:
-        """Return rows (or weight) by level and class of the feature at position ``i``, (n_levels, n_classes); None if
-        unknown.
+        """Return the number (or weight) of training rows by level and class of the feature at position ``i``, shape
+        (n_levels, n_classes); None if it is unknown.
         """
         if i in self.created or self._counts is None:
             return self[i].counts
         return self._counts[self._starts[i] : self._starts[i + 1]]
 
     def cut_points(self, first: int, stop: int) -> np.ndarray:
-        """Return the cut points of the features ``first`` to ``stop - 1``, one feature after the other.
+        """Return the cut points of the features ``first`` to ``stop - 1``, one feature after the other, as one array.
 
-        The cut points of feature i begin at position ``cut_starts[i] - cut_starts[first]``.
+        In this array, the cut points of feature i begin at position ``cut_starts[i] - cut_starts[first]``.
         """
         return self._cuts[self.cut_starts[first] : self.cut_starts[stop]]
 
 
 def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
-    """Return the leading levels of a table, which are those of columns, without the pairs of columns after them."""
+    """Return the levels of the columns among ``levels``, the levels of all features of a table: those before the pairs
+    of columns.
+    """
     n_columns = getattr(levels, "n_columns", None)  # an attribute of `TableLevels`, which creates levels on access
     if n_columns is None:
         n_columns = next((k for k, level in enumerate(levels) if level.kind == "pair"), None)
@@ -738,9 +753,9 @@ def columns_of(levels: Sequence[FeatureLevels]) -> Sequence[FeatureLevels]:
 
 
 def columns_behind(levels: Sequence[FeatureLevels], features: np.ndarray) -> np.ndarray:
-    """Return a mask (n_columns,) of the columns that a mask of features (n_features,) uses, alone or in pairs.
+    """Return a mask (n_columns,) of the columns on which some features depend, by themselves or in pairs.
 
-    ``levels`` describes each feature.
+    ``features`` (n_features,) is a mask of these features, and ``levels`` holds the levels of all features.
     """
     columns = columns_of(levels)
     if len(columns) == len(levels):

@@ -54,9 +54,10 @@ class PairLevels(FeatureLevels):
         name: str = "",
         **more: Any,
     ) -> PairLevels:
-        """Return the levels of a pair of columns; the default name combines both names.
+        """Return the levels of a pair of columns. The default ``name`` combines the names of both columns.
 
-        For the parameters, see the class; ``more`` are further fields, such as ``renamed``.
+        ``parts``, ``grid``, ``cells`` and ``level_score`` are those of the class; ``more`` are further fields, such as
+        ``renamed``.
         """
         name = name or pair_name(*(part.name for part in parts))
         return cls(name, "pair", "pair", level_score=level_score, parts=tuple(parts), grid=grid, cells=cells, **more)
@@ -99,29 +100,33 @@ class PairLevels(FeatureLevels):
         return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
 
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return the level of every row, (n_rows,), from the codes of its levels in the first and the second column,
-        (n_rows,).
+        """Return the level of the pair for every row, (n_rows,), from ``first`` and ``second``, the codes (n_rows,) of
+        its levels in the first and second column.
         """
         cells = np.minimum(first, self.parts[0].n_levels).astype(np.intp) * (self.grid.shape[1] + 1)
         cells += np.minimum(second, self.parts[1].n_levels)
         return self._level_of_codes.ravel()[cells]
 
     def code(self, column: Any, complaints: list[str] | None = None) -> np.ndarray:
-        """Return the level of every row, (n_rows,), from its values in both columns.
+        """Return the level of the pair for every row, (n_rows,), from its values in both columns.
 
-        ``column`` is a pair of `Column`; ``complaints`` is as in `FeatureLevels.code`.
+        ``column`` is a tuple of two `Column`. ``complaints`` receives sentences about non-numeric text in numeric
+        columns; None raises ValueError for it.
         """
         return self.code_parts(*(part.code(one, complaints) for part, one in zip(self.parts, column, strict=True)))
 
     def texts(self, column: Any) -> list[str | None]:
-        """Return the values of both columns as one text for each row; ``column`` is a pair of columns."""
+        """Return the values of both columns of each row as one text, such as "31, nurse"; ``column`` is a tuple of two
+        `Column`.
+        """
         first, second = (part.texts(one) for part, one in zip(self.parts, column, strict=True))
         return [", ".join("missing" if v is None else v for v in both) for both in zip(first, second, strict=True)]
 
     def to_json(self, columns: Mapping[int, str] | None = None) -> dict[str, Any]:
         """Return a dictionary of plain values for JSON.
 
-        ``columns`` maps the `id` of the levels of single columns to their names. Such levels are saved as the name.
+        ``columns`` maps the `id` of levels that are saved elsewhere to the name of their column; such levels are saved
+        as this name. All other levels are saved in full.
         """
         names = columns or {}
         return {

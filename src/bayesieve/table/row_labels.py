@@ -23,7 +23,7 @@ def plain_labels(labels: pl.Series, dtype: Any) -> pl.Series:
 
 
 def label_positions(labels: pl.Series, distinct: pl.Series) -> np.ndarray:
-    """Return the position of each label in ``distinct``, shape (n_rows,).
+    """Return the position of each of ``labels`` in ``distinct``, shape (n_rows,).
 
     Both series are named "label" and have the same type; labels must not be null.
     """
@@ -42,7 +42,9 @@ class KnownRows:
     mask : bool array, shape (n_rows,), or None
         Mask of these rows; None if the target of all rows is known.
     classes : unsigned array, shape (n_known,)
+        Class codes.
     weights : float array, shape (n_known,), or None
+        Row weights; None if all are 1.
     """
 
     mask: np.ndarray | None
@@ -50,8 +52,8 @@ class KnownRows:
     weights: np.ndarray | None
 
     def restricted_to(self, chosen: np.ndarray) -> KnownRows:
-        """Return the classes and weights of some rows: those in the mask ``chosen``, (n_rows,), which must have known
-        targets.
+        """Return the classes and weights of the rows in the mask ``chosen``, shape (n_rows,). The targets of these rows
+        must be known.
         """
         inside = chosen if self.mask is None else chosen[self.mask]
         return KnownRows(chosen, self.classes[inside], None if self.weights is None else self.weights[inside])
@@ -105,10 +107,12 @@ class RowLabels:
     weights: np.ndarray | None = None
 
     def reader_of(self, target: Target, weights: np.ndarray | None) -> LabelReader | None:
-        """Return a reader of other classes and weights of the same rows; None if they do not follow from the columns.
+        """Return a reader of the classes and weights that a fit uses, ``target`` and ``weights`` (n_rows,), for later
+        passes.
 
-        A fit may drop classes whose rows have weight 0, and divide weights by their mean. ``target`` and ``weights``
-        (n_rows,) are the classes and weights that the fit uses.
+        They may differ from those of the scan, because a fit may drop classes whose rows have weight 0, and divide
+        weights by their mean. Return None if they differ in another way, so that they cannot be computed from the
+        columns.
         """
         if self.target.codes.shape != target.codes.shape:
             return None

@@ -36,8 +36,8 @@ class RowSample:
     frame: pl.DataFrame
 
     def at(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the positions in ``frame`` of the rows at ascending positions ``rows`` in the table; None if one is
-        missing.
+        """Return the positions in ``frame`` of the rows at ``rows``, ascending positions in the table; None if the
+        sample lacks one of them.
         """
         at = np.searchsorted(self.rows, rows)
         if not self.rows.size or (rows.size and at[-1] == self.rows.size):
@@ -95,8 +95,8 @@ class ScannedTable(Table):
         return 8 * self.n_columns + sum(self.source.text_bytes.values())
 
     def blocks(self) -> Iterator[tuple[slice, Table]]:
-        """Yield the rows in blocks, in the order of the source: the slice of their positions, and their values in
-        memory.
+        """Yield the rows in blocks, in the order of the source: for each block, the slice of its row positions, and its
+        rows as a table in memory.
         """
         begin = 0
         for frame in self.frames():
@@ -105,7 +105,7 @@ class ScannedTable(Table):
             begin = end
 
     def frames(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows of the table in blocks, in the order of the source."""
+        """Yield the rows of the table as dataframes of up to `block_rows` rows, in the order of the source."""
         import polars as pl
 
         begin = 0
@@ -115,12 +115,12 @@ class ScannedTable(Table):
             begin = end
 
     def column(self, i: int) -> Column:
-        """Return the column at position ``i`` in memory."""
+        """Return the column at position ``i``, with all its values read into memory."""
         i = range(self.n_columns)[i]
         return self.select([i]).collected().column(0)
 
     def collected(self) -> Table:
-        """Return all rows in memory."""
+        """Read all rows, and return them as a table in memory, in the order of this table."""
         import polars as pl
 
         table = self._in_memory(pl.concat(list(self.frames())))
@@ -132,7 +132,7 @@ class ScannedTable(Table):
         return self._in_memory(self.frame(np.flatnonzero(positions) if positions.dtype == bool else positions))
 
     def frame(self, positions: np.ndarray) -> pl.DataFrame:
-        """Return the rows at some positions as a dataframe, in the order of ``positions``.
+        """Return the rows at ``positions`` as a dataframe, in the order of ``positions``.
 
         They are taken from the sample in memory if it has all of them, otherwise read from the files.
         """
@@ -145,7 +145,7 @@ class ScannedTable(Table):
         return self._read(ordered)[position]
 
     def _read(self, rows: np.ndarray) -> pl.DataFrame:
-        """Return rows at ascending positions, in the order of the source, as a dataframe."""
+        """Return the rows at ``rows``, ascending positions in the order of the source, as a dataframe."""
         import polars as pl
 
         at = None if self.sample is None else self.sample.at(rows)
@@ -159,28 +159,33 @@ class ScannedTable(Table):
         return pl.concat(frames)
 
     def _in_memory(self, frame: pl.DataFrame, first_row: int = 0) -> Table:
-        """Return rows of the source as a table in memory; ``first_row`` is the position of the first one, for error
-        messages.
+        """Return ``frame``, rows of this table, as a table in memory.
+
+        ``first_row`` is the position of its first row in the order of the source, by which error messages number rows.
         """
         return table_of_frame(frame, self.given_kinds, partial(self._row_in_source, first_row))
 
     def _row_in_source(self, first_row: int, row: int) -> int:
-        """Return the number in the source of row ``row`` of a block that begins at row ``first_row`` of the table."""
+        """Return the position in the source, including rows that the table skips, of row ``row`` of a block that begins
+        at row ``first_row`` of the table.
+        """
         row += first_row
         return row if self.row_mask is None else int(np.flatnonzero(self.row_mask)[row])
 
     def read_as(self, names: Sequence[str], kinds: Mapping[str, Any]) -> Table:
-        """Return the table with columns in ``kinds`` read as the given kind. Raise ValueError for other ``names``."""
+        """Return the table with the columns that ``kinds`` names read as the given kind. Raise ValueError if ``names``
+        are not the current names.
+        """
         if tuple(names) != self.names:
             raise ValueError("feature_names cannot rename the columns of a scan; rename them in its files or query.")
         return self._with(given_kinds={**self.given_kinds, **kinds})
 
     def select(self, positions: Sequence[int]) -> ScannedTable:
-        """Return the table restricted to the columns at some positions."""
+        """Return the table restricted to the columns at ``positions``, in this order."""
         return self._with(source=self.source.select([self.names[i] for i in positions]))
 
     def restricted_to(self, rows: np.ndarray) -> ScannedTable:
-        """Return a table restricted to the rows at ascending positions."""
+        """Return the table restricted to the rows at ascending positions ``rows``, in the order of the source."""
         row_mask = np.zeros(self.source.n_rows, dtype=bool)
         row_mask[rows if self.row_mask is None else np.flatnonzero(self.row_mask)[rows]] = True
         return ScannedTable(self.source, row_mask, kinds=self.given_kinds)
@@ -203,7 +208,7 @@ class ScannedTable(Table):
         given_kinds: Mapping[str, Any] | None = None,
         sample: RowSample | None = None,
     ) -> ScannedTable:
-        """Return a copy with some attributes replaced; None keeps the current one."""
+        """Return a copy with some attributes replaced; None keeps the current value of an attribute."""
         return ScannedTable(
             self.source if source is None else source,
             self.row_mask,
@@ -219,15 +224,20 @@ class ScannedTable(Table):
 
 
 def table_of_frame(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Callable[[int], int] = int) -> Table:
-    """Return a dataframe with rows of a scan as a table.
+    """Return a dataframe with rows of a scan as a table in memory.
 
-    For error messages, ``row_number`` maps positions in the dataframe to rows of the scan.
+    ``kinds`` maps names of columns to the kind as which they are read, if it does not follow from their type. For error
+    messages, ``row_number`` maps positions in the dataframe to rows of the scan.
     """
     return Table(_columns_of(frame, kinds, row_number), frame.height, True)
 
 
 def _columns_of(frame: pl.DataFrame, kinds: Mapping[str, Any], row_number: Callable[[int], int] = int) -> list[Column]:
-    """Return the columns of a dataframe; for ``kinds`` and ``row_number``, see `Column`."""
+    """Return the columns of a dataframe as a list of `Column`.
+
+    ``kinds`` maps names of columns to the kind as which they are read, if it does not follow from their type. For error
+    messages, ``row_number`` maps positions in the dataframe to rows of its source.
+    """
     return [
         Column(name, series, kinds.get(name), row_number)
         for name, series in zip(frame.columns, frame.get_columns(), strict=True)
@@ -333,7 +343,9 @@ def _labels(
 
 
 def _plain(dtype: Any) -> Any:
-    """Return the data type in which labels are compared: text for categories."""
+    """Return the data type in which labels of type ``dtype`` are compared: text for categories, otherwise the type
+    itself.
+    """
     import polars as pl
 
     return pl.String if isinstance(dtype, (pl.Categorical, pl.Enum)) else dtype

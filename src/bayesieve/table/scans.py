@@ -88,7 +88,7 @@ class DataFile(FileState):
 
 @dataclass(frozen=True)
 class FileRows:
-    """Consecutive rows of one file: ``n_rows`` rows, beginning with row ``first``."""
+    """Consecutive rows of ``file``: ``n_rows`` rows, beginning with row ``first`` (from 0)."""
 
     file: DataFile
     first: int
@@ -150,7 +150,7 @@ class Scan:
         return f"Scan({self.n_rows} rows, {len(self.schema)} columns)"
 
     def select(self, names: Sequence[str]) -> Scan:
-        """Return the scan restricted to these columns, in this order.
+        """Return the scan restricted to the columns ``names``, in this order.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class Scan:
 
     @cached_property
     def text_bytes(self) -> dict[str, float]:
-        """Mean size of the texts in each text column, in bytes, over the first rows."""
+        """Mean size of the texts in each text column, in bytes, over the first rows, by column name."""
         import polars as pl
 
         texts = {name: dtype for name, dtype in self.schema.items() if dtype == pl.String}
@@ -202,12 +202,16 @@ class Scan:
         return {name: n / rows.height for name, n in n_bytes.items()}
 
     def check_unchanged(self) -> None:
-        """Raise ValueError, which names the file, if a file of the scan has changed, or one that was copied for it."""
+        """Raise ValueError, which names the file, if a file of the scan was changed or deleted; for copies, if the file
+        was that they were copied from.
+        """
         for file in self.files:
             (file.origin or file).check_unchanged()
 
     def schema_of(self, names: Iterable[str]) -> pl.Schema:
-        """Return the names and types of these columns; ValueError for one that does not exist or is named twice."""
+        """Return the names and types of the columns ``names``; raise ValueError for one that does not exist or is named
+        twice.
+        """
         import polars as pl
 
         columns = [names] if isinstance(names, str) else list(names)
@@ -221,11 +225,11 @@ class Scan:
 
 
 def read_rows(slices: Sequence[FileRows], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Read consecutive rows of files, with the columns and types of a schema.
+    """Read consecutive rows of one or several files into one dataframe.
 
     Parameters
     ----------
-    slices : sequence of FileRows
+    slices : rows of each file to read, which follow one another in the result
     schema : mapping from the names of the columns to their types
 
     Raises
@@ -241,7 +245,9 @@ def read_rows(slices: Sequence[FileRows], schema: Mapping[str, pl.DataType]) -> 
 
 
 def _read_file_rows(rows: FileRows, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Read consecutive rows of one file, with the columns and types of a schema; see `read_rows`."""
+    """Read consecutive rows of one file into a dataframe with the columns and types of ``schema``. Raise ValueError,
+    which names the file, if it is damaged or has changed since the scan.
+    """
     import polars as pl
     from polars import selectors
 

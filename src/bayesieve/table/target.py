@@ -235,7 +235,9 @@ def refuse_identifiers(target: Target) -> None:
 
 
 def _label_array(y: Any) -> np.ndarray:
-    """Return labels other than a series as a 1-D array; ValueError or TypeError if they cannot be labels."""
+    """Return labels ``y``, in any form but a series, as a 1-D array; raise ValueError or TypeError if they cannot be
+    labels.
+    """
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required; pass y.toarray().ravel() instead.")
@@ -463,17 +465,17 @@ class Rows:
         return order.astype(np.int32) if order.size < 2**31 else order
 
     def positions_by_class(self) -> list[np.ndarray]:
-        """Return for each class the positions of its rows, without rows of weight 0."""
+        """Return an array for each class, with the positions of its rows, except rows of weight 0."""
         codes = np.zeros(0) if self.class_codes is None else self.class_codes
         counted = np.ones(codes.shape, dtype=bool) if self.weights is None else self.weights > 0
         return [np.flatnonzero((codes == code) & counted) for code in range(self.n_classes)]
 
     def in_table(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions in the coded training table of the rows at positions ``rows``."""
+        """Convert ``rows``, positions among these rows, to positions in the coded training table."""
         return rows if self.positions is None else self.positions[rows]
 
     def in_source(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions in the order of the source of the rows at positions ``rows``."""
+        """Convert ``rows``, positions among these rows, to positions in the row order of the source."""
         return rows if self.runs is None else self.runs.in_source(rows)
 
     def take(self, positions: Any) -> Rows:
@@ -494,7 +496,7 @@ _RUN = 1 << 16  # rows in a run; counts by class are stored for each run
 
 
 def count_classes(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the number of rows of each class, (n_classes,).
+    """Return the number of rows of each class, (n_classes,), from class codes (n_rows,).
 
     Unlike `numpy.bincount`, this does not copy all codes as 64-bit numbers.
     """
@@ -525,17 +527,17 @@ class ClassRuns:
 
     @property
     def sorted_codes(self) -> np.ndarray:
-        """Class of each row, sorted."""
+        """Class codes of the rows in the order by class, shape (n_rows,)."""
         return np.repeat(np.arange(self.offsets.size - 1).astype(self.codes.dtype), np.diff(self.offsets))
 
     def sort(self, values: np.ndarray) -> np.ndarray:
-        """Sort values of the rows of the source, (n_rows, ...), by the classes of the rows."""
+        """Return ``values``, an array (n_rows, ...) in the order of the source, in the order by class."""
         return values[np.argsort(self.codes, kind="stable")]
 
     def starts(self, row: int) -> np.ndarray:
-        """Return where each class continues, shape (n_classes,), among the rows sorted by class.
+        """Return, for each class, how far the order by class has got at row ``row`` of the source, shape (n_classes,).
 
-        That is the position of the first row of the class that comes at or after ``row`` in the source.
+        That is the position in the order by class of the first row of the class at or after ``row`` in the source.
         """
         run = row // _RUN
         in_run = np.bincount(self.codes[run * _RUN : row], minlength=self.offsets.size - 1)
@@ -543,7 +545,7 @@ class ClassRuns:
         return starts
 
     def in_source(self, positions: np.ndarray) -> np.ndarray:
-        """Convert positions among the rows sorted by class to rows of the source."""
+        """Convert ``positions`` (n,) in the order by class to positions in the order of the source, (n,)."""
         rows = np.empty(len(positions), dtype=np.int64)
         of_class = np.searchsorted(self.offsets, positions, side="right") - 1
         for code in np.unique(of_class).tolist():

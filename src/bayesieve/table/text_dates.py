@@ -43,7 +43,7 @@ class DayMonthOrder:
         self._proofs: dict[str, set[bool]] = {}  # by separator: whether the day comes first
 
     def add(self, texts: pl.Series) -> None:
-        """Examine more values for those that prove the order."""
+        """Examine more values of the column: take note of those that prove the order."""
         import polars as pl
 
         parts = _parts(texts.filter(texts.str.contains(_OTHER_FORM)), _YEAR_LAST)
@@ -119,8 +119,10 @@ class DayMonthOrder:
 
 
 def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
-    """Return the groups of ``pattern`` (year, two numbers, separators, time) in each text, as columns; null for other
-    texts.
+    """Return the parts of each text that the groups of ``pattern`` match, one column per group; null for other texts.
+
+    The columns are named after the groups: year, first_number, second_number, mark and mark_again (the separators),
+    hour, minute, second and half (am or pm).
     """
     import polars as pl
 
@@ -129,7 +131,9 @@ def _parts(texts: pl.Series, pattern: str) -> pl.DataFrame:
 
 
 def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
-    """Return dates with the name of a month that match ``pattern`` as texts in ISO 8601; null for other texts."""
+    """Return dates with the name of a month that match ``pattern``, and their times, as texts in ISO 8601; null for
+    other texts.
+    """
     import polars as pl
 
     parts = texts.str.extract_groups(pattern).struct.unnest()
@@ -141,9 +145,10 @@ def _named_iso(texts: pl.Series, pattern: str) -> pl.Series:
 
 
 def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Return a polars expression that writes dates of numbers as ISO 8601; null if the two separators differ.
+    """Return a polars expression that writes the dates in columns of `_parts` as ISO 8601; null if their two separators
+    differ.
 
-    ``month`` and ``day`` are expressions of the two numbers.
+    ``month`` and ``day`` are the expressions of these numbers.
     """
     import polars as pl
 
@@ -151,14 +156,15 @@ def _iso(month: pl.Expr, day: pl.Expr) -> pl.Expr:
 
 
 def _iso_text(month: pl.Expr, day: pl.Expr) -> pl.Expr:
-    """Return a polars expression that writes a date, and its time if any, as ISO 8601; null if the date is incomplete.
+    """Return a polars expression that writes dates, and their times if any, as ISO 8601; null if a date is incomplete.
 
-    The year and the time are columns of that name; see `_parts`.
+    ``month`` and ``day`` are the expressions of these numbers. The year and the parts of the time are columns; see
+    `_parts`.
     """
     import polars as pl
 
     def padded(number: pl.Expr) -> pl.Expr:
-        """Return a number with two digits as text."""
+        """Return an expression of a number as text of at least two digits."""
         return number.cast(pl.String).str.zfill(2)
 
     half = pl.col("half").str.to_lowercase()

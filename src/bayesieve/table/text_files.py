@@ -80,10 +80,9 @@ def read_header(path: Path) -> list[str]:
 
 
 def line_of(path: Path, column: str, is_it: Callable[[str], bool], labelled: str | None = None) -> int | None:
-    """Return the line number, from 1, of the first row whose value in ``column`` satisfies ``is_it``; None if there is
-    none.
+    """Return the line number, from 1, of the first row whose value in ``column`` satisfies the function ``is_it``.
 
-    Rows without a value in the column ``labelled`` (the target) are skipped.
+    Rows without a value in the column ``labelled`` (the target) are skipped. Return None if no value satisfies it.
     """
     text = open_text(path, path, in_memory)
     if column not in text.names:
@@ -138,7 +137,7 @@ def text_blocks(
 
 
 def common_orders(orders: Sequence[Mapping[str, bool]]) -> dict[str, bool]:
-    """Merge the orders of day and month of several tables, without columns for which tables prove both orders.
+    """Merge the orders of day and month of several tables; columns for which tables prove both orders are omitted.
 
     An order maps columns of dates to whether the day comes first.
     """
@@ -187,7 +186,8 @@ class TextTable:
             self._learn()
 
     def _learn(self) -> None:
-        """Infer the types of columns from the first rows; if a later row does not fit, read all columns as text.
+        """Infer column types from the first rows; if a later row does not fit, read all columns as text and infer types
+        from that.
 
         Inference by polars from all rows, dates included, would take a hundred times as long as reading them.
         """
@@ -201,9 +201,9 @@ class TextTable:
             self._learn_types(text.query(infer_schema=False), numbers)
 
     def _learn_types(self, query: pl.LazyFrame, numbers: Collection[str]) -> None:
-        """Set the column types: those of the query, and for text columns the types inferred from all their values.
+        """Set the column types to those of ``query`` or, for text columns, to types inferred from all their values.
 
-        ``numbers`` are the columns that a model reads as numbers.
+        ``numbers`` are the names of the columns that a model reads as numbers.
         """
         self._query, types = query, dict(query.collect_schema())
         self._texts = {name: self._text_type(name, numbers) for name in types if types[name] == pl.String}
@@ -238,10 +238,10 @@ class TextTable:
         self.date_orders = {name: day_first for name, day_first in orders.items() if day_first is not None}
 
     def _text_type(self, name: str, numbers: Collection[str]) -> TextType | ScoredText:
-        """Return an object that infers the type of a text column or, for rows to be scored, reads it as its levels
-        require.
+        """Return an object that infers the type of the text column ``name`` or, for rows to be scored, reads it for its
+        levels.
 
-        ``numbers`` are the columns that a model reads as numbers.
+        ``numbers`` are the names of the columns that a model reads as numbers.
         """
         decimal_comma = self._text.separator != ","
         if self._levels is None:
@@ -261,9 +261,9 @@ class TextTable:
         return batches_of(self._query)
 
     def _blank_lines(self) -> pl.Series:
-        """Return a mask of the rows that are blank lines, which polars reads as rows of missing values.
+        """Return a mask (n_rows,) of the rows that are blank lines, which polars reads as rows of missing values.
 
-        In a table of a single column a blank line is a missing value, unless no other row follows.
+        In a table of a single column, a blank line is a missing value unless no other row follows.
         """
         if self._levels is not None:
             return self._blank
@@ -287,7 +287,7 @@ class TextTable:
             yield pl.DataFrame([column.alias(name) for name, column in zip(self.schema, columns, strict=True)])
 
     def _typed(self, column: pl.Series, name: str, dtype: pl.DataType) -> pl.Series:
-        """Return a block of values of the column ``name`` as ``dtype``."""
+        """Return ``column``, a block of values of the column ``name``, as the type ``dtype``."""
         if self.schema[name] == pl.Null:
             return pl.repeat(None, len(column), dtype=dtype, eager=True)
         return (self._texts[name].read(column) if name in self._texts else column).cast(dtype)
@@ -500,9 +500,9 @@ def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def _separator_of(text: str, names: Collection[str], prefer: str) -> str | None:
-    """Return the separator that finds most of the expected ``names`` in the header of ``text``, ``prefer`` on ties.
+    """Return the separator that finds most of the expected column ``names`` in the header of ``text``.
 
-    Return None if none finds any.
+    On ties, ``prefer`` is returned if it is among them. Return None if no separator finds any name.
     """
     wanted = set(names)
     counts = {}
@@ -543,24 +543,23 @@ def _checked_header(path: Path, header: list[str]) -> list[str]:
 
 
 def empty_rows(frame: pl.DataFrame) -> pl.Series:
-    """Return a mask of the rows without any value."""
+    """Return a mask (n_rows,) of the rows in which all values are missing."""
     if any(column.null_count() == 0 for column in frame.get_columns()):
         return pl.repeat(False, frame.height, dtype=pl.Boolean, eager=True)
     return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 
 def blank_lines(text: Text, empty: pl.Series, n_last: int) -> pl.Series:
-    """Return a mask of the rows that are blank lines; ValueError for the first row with fewer fields than the header.
+    """Return a mask (n_rows,) of the rows that are blank lines; raise ValueError if a row has fewer fields than the
+    header.
 
-    Polars reads both as rows with missing values. In both, the value of the last column is missing.
+    Polars reads blank lines and missing fields alike, as missing values. In both, the last column has a missing value.
 
     Parameters
     ----------
-    text : Text
-    empty : Series of Boolean
-        Whether a row has no value at all.
-    n_last : int
-        Number of missing values in the last column.
+    text : the text table
+    empty : mask (n_rows,) of the rows in which all values are missing
+    n_last : number of missing values in the last column
     """
     if len(text.header) > 1 and n_last:
         counts = [(chunk.count(text.separator.encode()), chunk.count(b'"')) for chunk in _chunks(text.source)]
@@ -571,9 +570,9 @@ def blank_lines(text: Text, empty: pl.Series, n_last: int) -> pl.Series:
 
 
 def refuse_ragged(text: Text) -> list[bool]:
-    """Return for each line, the header included, whether it is blank.
+    """Return for each row of a text table, the header first, whether it is a blank line.
 
-    ValueError for the first row whose number of fields differs from that of the header.
+    Raise ValueError for the first row whose number of fields differs from that of the header.
     """
     expected, blank = len(text.header), []
     try:
@@ -590,7 +589,7 @@ def refuse_ragged(text: Text) -> list[bool]:
 
 
 def refuse_open_quote(text: Text) -> None:
-    """Raise ValueError, naming the line, for a quotation mark that is never closed."""
+    """Raise ValueError, which names the line, if a quotation mark in a text table is never closed."""
     with opened(text.source) as file:
         odd = [number for number, line in enumerate(file, start=1) if line.count(b'"') % 2]
     if len(odd) % 2:

@@ -65,9 +65,9 @@ class TextType:
         self.has_values = False
 
     def add(self, column: pl.Series) -> pl.Series:
-        """Convert the next values of the column to the type that fits all values so far.
+        """Infer the type that fits these values and all earlier ones, and return the values converted to it.
 
-        If no type fits, only outer blanks are removed.
+        If no type fits, the values are returned as texts without outer blanks.
         """
         trimmed = _trimmed(column)
         if trimmed.null_count() == len(trimmed):
@@ -100,14 +100,15 @@ class TextType:
 
     @property
     def dtype(self) -> pl.DataType:
-        """Type of all values; Null if there are none."""
+        """Polars data type that fits all values; Null if there are none."""
         import polars as pl
 
         return self.read(pl.Series(dtype=pl.String)).dtype if self.has_values else pl.Null()
 
     def _in_order(self, reader: Reader, texts: pl.Series) -> pl.Series:
-        """Read dates by ``reader``. The day is assumed to come first until a value proves the order of day and
-        month.
+        """Read texts as dates by ``reader``, after they have been examined for proofs of the order of day and month.
+
+        Until a value proves the order, the day is assumed to come first. Texts that are not dates become null.
         """
         if not texts.str.contains(r"\d").all():  # texts without digits are no dates; trying all forms takes longer
             return texts.clear(len(texts))
@@ -157,7 +158,7 @@ class ScoredText:
 
     @property
     def dtype(self) -> pl.DataType:
-        """Data type of the values that `read` returns."""
+        """Polars data type of the values that `read` returns."""
         import polars as pl
 
         return pl.String()
@@ -260,7 +261,10 @@ def truth_of(value: Scalar) -> bool | None:
 
 
 def _of_number(value: float, among: frozenset[type]) -> Iterator[str]:
-    """Yield other texts of a number, such as "7.0" for 7, or "True" for 1 if ``among`` has bool; see `other_texts`."""
+    """Yield other canonical texts of a number, such as "7.0" for 7, or "True" for 1 if ``among`` has bool.
+
+    ``among`` holds the Python types of the categories to which the number may belong.
+    """
     with contextlib.suppress(OverflowError):  # whole numbers of hundreds of digits
         yield repr(float(value))  # 7.0 where the text was "7.0"
     if bool in among and value in (0, 1):
@@ -268,7 +272,10 @@ def _of_number(value: float, among: frozenset[type]) -> Iterator[str]:
 
 
 def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
-    """Yield other texts of a text that is a number or boolean, such as "7" for "07"; see `other_texts`."""
+    """Yield other canonical texts of a text that is a number or boolean, such as "7" for "07".
+
+    ``among`` holds the Python types of the categories to which the text may belong.
+    """
     if text in (*_TRUE, *_FALSE) or (bool in among and text in (*_YES, *_NO)):
         yield str(text in _YES)
     try:
@@ -288,7 +295,8 @@ def _of_text(text: str, among: frozenset[type]) -> Iterator[str]:
 def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
     """Return the number of a value of any type in a column of ``type_`` (see `Column.type`); NaN if it is not a number.
 
-    Dates and times have the units of `Column.numbers`. ``day_first`` is as in `numbers_of_texts`.
+    Dates and times have the units of `Column.numbers`. ``day_first`` is whether the day comes first in dates of the
+    training table, None if unknown.
     """
     number = (
         value if is_number(value) else _number_of_text(canonical_text(value).strip(), number_type(type_), day_first)
@@ -299,7 +307,8 @@ def number_of(value: Any, type_: str, day_first: bool | None = None) -> float:
 def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> float | None:
     """Return the number in a trimmed text that `_fast_numbers` could not read; None if it is not a number.
 
-    ``type_`` and ``day_first`` are as in `numbers_of_texts`.
+    ``type_`` is "number", "date", "datetime", "duration" or "time", and ``day_first`` whether the day comes first in
+    dates of the training table, None if unknown.
     """
     import polars as pl
 
@@ -317,9 +326,10 @@ def _number_of_text(text: str, type_: str, day_first: bool | None = None) -> flo
 
 
 def _fast_numbers(cleaned: pl.Series, type_: str) -> np.ndarray:
-    """Convert trimmed texts to numbers of type ``type_`` by polars, which is fast.
+    """Convert trimmed texts to numbers of type ``type_``, such as "date", by polars, which is fast.
 
-    Return an array (n_rows,) of floats; NaN for null and for texts that polars cannot read.
+    Return a float array (n_rows,), NaN for null and for texts that polars cannot read; units are those of
+    `Column.numbers`.
     """
     if type_ not in _READERS:
         return np.full(len(cleaned), np.nan)
@@ -352,9 +362,9 @@ def _without_marks(trimmed: pl.Series) -> pl.Series:
 
 
 def _read_all(column: pl.Series, reader: Reader) -> pl.Series | None:
-    """Convert the column by ``reader``; return None if a value does not fit.
+    """Convert all texts of a column by ``reader``; return None if a text does not fit.
 
-    A few values are tried first, because they suffice to detect most misfits.
+    A few texts are tried first, because they suffice to detect most misfits.
     """
     if reader(column.drop_nulls().head(_SAMPLE_ROWS)).null_count():
         return None

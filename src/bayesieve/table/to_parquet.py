@@ -83,7 +83,7 @@ class Copies:
             raise
 
     def write(self, frames: Iterable[pl.DataFrame], schema: pl.Schema, origin: FileState | None = None) -> DataFile:
-        """Write frames of one schema to a new Parquet file.
+        """Write frames of one schema to a new Parquet file, and return its description.
 
         A generator of frames is closed afterwards, which ends its query. ``origin`` is the state of the source file, if
         the rows come from one.
@@ -111,14 +111,18 @@ class Copies:
         return self._written(path, n_rows, origin)
 
     def write_relation(self, relation: Any) -> DataFile:
-        """Write the rows of a DuckDB relation to a new Parquet file."""
+        """Write the rows of a DuckDB relation to a new Parquet file, and return its description."""
         path = self._new_path()
         with _explained(self.folder.path):
             relation.write_parquet(str(path), compression="lz4", row_group_size=BLOCK_ROWS)
         return self._written(path, look_at(path)[1], None)
 
     def scan(self, files: Sequence[DataFile], schema: pl.Schema, date_orders: Mapping[str, bool] | None = None) -> Scan:
-        """Return the scan of the written files, which keeps their folder; for the arguments, see `Scan`."""
+        """Return the scan of the written ``files``, which keeps their folder.
+
+        ``schema`` holds the names and types of the columns, and ``date_orders`` maps columns of dates to whether the
+        day comes first, where their texts prove it.
+        """
         return Scan(tuple(files), schema, self.folder, date_orders=date_orders or {})
 
     def _new_path(self) -> Path:
@@ -126,7 +130,9 @@ class Copies:
         return self.folder.path / f"{len(list(self.folder.path.glob('*.parquet'))):06}.parquet"
 
     def _written(self, path: Path, n_rows: int, origin: FileState | None) -> DataFile:
-        """Report progress and return the description of a file that has been written."""
+        """Report progress, and return the description of the file ``path``, to which ``n_rows`` rows were written.
+        ``origin`` is the state of the source file or None.
+        """
         state = FileState.of(path)
         self._show(n_rows, state.size)
         self._n_rows, self._n_bytes = self._n_rows + n_rows, self._n_bytes + state.size
@@ -141,14 +147,18 @@ class Copies:
             )
 
     def _show(self, n_rows: int, n_bytes: int) -> None:
-        """Report the rows and bytes written: those of earlier files, and those of the current one."""
+        """Report the rows and bytes written: those of earlier files plus ``n_rows`` and ``n_bytes`` of
+        the current one.
+        """
         if self._progress is not None:
             self._progress(self._n_rows + n_rows, self._n_bytes + n_bytes)
 
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Convert errors of writing to a folder into ValueErrors that name it."""
+    """Convert errors of writing to ``folder`` in the ``with`` block into ValueErrors that name the folder and the
+    remedy.
+    """
     try:
         yield
     except ValueError:

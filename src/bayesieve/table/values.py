@@ -75,9 +75,10 @@ def canonical_text(value: Any) -> str:
 
 
 def _canonical_float(value: float | np.floating[Any]) -> Scalar:
-    """Return a float as an equal int if it is whole, otherwise as a float with the shortest text in its precision.
+    """Return a float as an equal int if it is whole, otherwise as a float; see `canonical_value`.
 
-    Floats longer than 64 bits become text if they have more digits.
+    A NumPy float of fewer than 64 bits becomes the float with the shortest text of its precision, such as 0.1. Floats
+    of more bits become text if they have more digits.
     """
     number = float(value)
     if isinstance(value, np.floating) and value.itemsize > 8 and number != value:
@@ -147,7 +148,9 @@ def _text_of_decimal(value: decimal.Decimal) -> str:
 
 
 def spelt_out(data: Any) -> Any:
-    """Return data in which texts, also within lists and mappings, have lone surrogates written as escapes."""
+    """Return texts, or lists and mappings that contain texts, with each lone surrogate (half of a character) in the
+    texts written as an escape.
+    """
     if isinstance(data, str):
         return data.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(data, Mapping):
@@ -162,9 +165,10 @@ _MIDNIGHT = dt.datetime(1970, 1, 1)
 
 
 def count_moments(moments: np.ndarray, unit: str) -> np.ndarray:
-    """Convert moments or durations to whole days or microseconds.
+    """Convert moments or durations to whole numbers of days or microseconds.
 
-    ``moments`` has the type datetime64 (counted from 1970-01-01) or timedelta64; ``unit`` is "D" or "us".
+    ``moments`` (n,) has the type datetime64 (counted from 1970-01-01) or timedelta64; ``unit`` is "D" for days or "us"
+    for microseconds.
 
     Returns
     -------
@@ -240,7 +244,9 @@ TYPES_OF_MOMENTS: tuple[tuple[Any, str], ...] = (
 
 
 def text_of_moment(value: Any, type_: str) -> str:
-    """Return the text of a date, time or duration, equal to that of `format_temporal` for its number."""
+    """Return the text of a date, time or duration of type ``type_`` (see `Column.type`), equal to that of
+    `format_temporal` for its number.
+    """
     try:
         return format_temporal(COUNT[type_](value), type_)
     except OverflowError:

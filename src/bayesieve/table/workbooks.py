@@ -82,12 +82,11 @@ class HugeWorkbook(ValueError):
 
 
 def refuse_far_cells(path: Path, content: bytes) -> bytes:
-    """Check that the first sheet fits into memory.
+    """Raise `HugeWorkbook` if the first sheet of a workbook does not fit into memory; return its XML.
 
-    Returns the XML of the sheet if it is of Excel and smaller than 256 MiB, otherwise b"". ``content`` is the workbook.
-
-    Raises HugeWorkbook if a few values are spread over a very large rectangle of cells, or if the file unpacks to far
-    more bytes than a table of its size would.
+    ``content`` holds the bytes of the workbook ``path``. A sheet is refused if a few values are spread over a very
+    large rectangle of cells, or if the file unpacks to far more bytes than a table of its size would. The XML is
+    returned if the sheet is of Excel and smaller than 256 MiB, otherwise b"".
     """
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return b""  # .xls, with 16 million cells at most
@@ -154,10 +153,10 @@ def _most_cells(n_values: int) -> int:
 
 
 def _is_dense(sheet: bytes) -> bool:
-    """Return whether the XML of an Excel sheet certainly has no cells far from the others.
+    """Return whether the XML of an Excel sheet certainly has no cells far from the others; False if it has an unusual
+    form.
 
-    It is judged by the number of rows and the lengths of column names, which takes a tenth of the time of parsing the
-    XML. Return False for XML in an unusual form.
+    The number of rows and the lengths of column names decide, which takes a tenth of the time of parsing the XML.
     """
     n_named = sheet.count(b'<c r="')
     if sheet.count(b"<c ") + sheet.count(b"<c>") != n_named or sheet.count(b":c ") or sheet.count(b":c>"):
@@ -193,13 +192,13 @@ def _first_sheet_name(archive: zipfile.ZipFile) -> str | None:
 
 
 def _sheet_of_xml(book: str) -> str | None:
-    """Return the relation id of the first sheet of a workbook in XML; None if there is none."""
+    """Return the relation id of the first sheet from ``book``, the content of workbook.xml; None if there is none."""
     sheet = re.search(r'<(?:\w+:)?sheet\b[^>]*?\s\w+:id="([^"]*)"', book)
     return None if sheet is None else sheet[1]
 
 
 def _sheet_of_records(book: bytes) -> str | None:
-    """Return the relation id of the first sheet of a binary workbook; None if there is none."""
+    """Return the relation id of the first sheet from ``book``, the content of workbook.bin; None if there is none."""
     for kind, content in _records(io.BytesIO(book)):
         if kind == _BUNDLED_SHEET:
             length = int.from_bytes(content[8:12], "little")
@@ -268,8 +267,8 @@ class _Cells:
         """Process the end of an XML element, for the parser."""
 
     def _add(self, row: int, column: int, n_rows: int = 1, n_columns: int = 1) -> None:
-        """Count a cell with a value at a row and column (from 0); it may stand for a rectangle of ``n_rows`` x
-        ``n_columns``.
+        """Count a cell with a value at a row and column (from 0). If the cell is repeated, it stands for a rectangle of
+        ``n_rows`` x ``n_columns`` cells.
         """
         self.n_values += 1
         self._first_row, self._last_row = min(self._first_row, row), max(self._last_row, row + n_rows - 1)

@@ -95,7 +95,9 @@ def _lock(file: IO[bytes]) -> None:
 
 
 class _NewFile:
-    """File that is written under a temporary name in its folder, and renamed when it is complete."""
+    """File ``path`` that is written under a temporary name in its folder, and renamed when it is complete. Raise an
+    error if the folder does not exist, or ``path`` is a folder.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = checked_path(path)
@@ -121,7 +123,9 @@ class _NewFile:
         return file
 
     def put(self, file: IO[bytes]) -> None:
-        """Flush the file to disk and move it to its final name, so that it survives a power failure."""
+        """Flush ``file``, opened by `open`, to disk and move it to its final name, so that it survives a
+        power failure.
+        """
         with file:
             file.flush()
             os.fsync(file.fileno())
@@ -134,7 +138,7 @@ class _NewFile:
                 os.close(folder)
 
     def discard(self, file: IO[bytes]) -> None:
-        """Delete the file unless it has its final name."""
+        """Close ``file``, opened by `open`, and delete it unless it has its final name."""
         with contextlib.suppress(OSError):
             file.close()
         with contextlib.suppress(OSError):
@@ -169,9 +173,9 @@ _MARK = "bayesieve"  # key of the metadata of a Parquet file
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path to write is a folder.
+    """Return whether a path for output is meant as a folder.
 
-    It is one if it has no extension, or is an existing folder without the extension of a table.
+    It is one if it has no extension, or is an existing folder whose name does not end like that of a table.
     """
     kind = ending_of(Path(path))
     return not kind or (os.path.isdir(path) and kind not in (*SEPARATORS, *PARQUET, *ARROW))
@@ -211,8 +215,8 @@ def csv_text(frame: pl.DataFrame, *, include_header: bool = True, **options: Any
 
 
 def _guarded(column: pl.Series) -> pl.Series:
-    """Return a column in which an apostrophe precedes texts that spreadsheets would read as formulas, except
-    numbers.
+    """Return a column of texts in which an apostrophe precedes texts that spreadsheets would read as formulas; texts of
+    numbers and other columns stay unchanged.
     """
     import polars as pl
 
