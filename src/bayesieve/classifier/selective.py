@@ -387,22 +387,22 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         with stage("Searching", plan.verbose), task.subtask("search", n_subtasks=None) as search:
             options = plan.search_options(None if rows is None else rows.groups, search)
             # Rows grouped by class make counts and searches faster, unless the search needs their order.
-            searched = coded if selector.needs_row_order else coded.by_class
-            found = selector.fit_rows(searched, refitter, **options)
+            ordered = coded if selector.needs_row_order else coded.by_class
+            searched_rows = selector.fit_rows(ordered, refitter, **options)
 
         # Contributions: count, then fit jointly, on the rows that the search returns. A search with held-out rows
         # returns the other rows, with levels that were refitted without the held-out rows.
         evidence_stage = stage("Fitting the contributions", plan.verbose)
         with clock.ended_by_interrupt(), evidence_stage, task.subtask("fit evidence"):
-            levels = encoder.levels_ if found.refitted_levels is None else found.refitted_levels
+            levels = encoder.levels_ if searched_rows.refitted_levels is None else searched_rows.refitted_levels
             fit_options = steps.fit_options(plan, encoder, levels, signs)
             weights = steps.search_weights(selector, levels, signs, fit_options.included)
-            evidence = fit_evidence(found.coded, refitter, levels, weights, fit_options, clock)
+            evidence = fit_evidence(searched_rows.coded, refitter, levels, weights, fit_options, clock)
             evidence = replace(evidence, intercept=evidence.intercept + shift)
 
         # Scorecard: everything after the fit reads this record. The encoder gets the levels that were refitted, and
         # those of fitted surfaces.
-        if found.refitted_levels is not None or len(evidence.levels) > len(levels):
+        if searched_rows.refitted_levels is not None or len(evidence.levels) > len(levels):
             encoder = steps.with_levels(encoder, evidence.levels)
         card = scorecard_of_fit(
             evidence,
@@ -410,7 +410,7 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             signs,
             classes=np.asarray(coded.classes),
             columns=tuple(dict.fromkeys(encoder.levels_.column_names)),
-            provenance=provenance_of(plan, selector, encoder, evidence, coded, positive, rows, found.held_out),
+            provenance=provenance_of(plan, selector, encoder, evidence, coded, positive, rows, searched_rows.held_out),
             library=encoder.library_,
         )
         if rows is not None and rows.date_orders:
