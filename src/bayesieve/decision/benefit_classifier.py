@@ -213,7 +213,8 @@ class BenefitClassifier(ClassifierWrapper):
     def predict(self, X: Any, benefit: Any = None) -> np.ndarray:
         """Return the decision with the largest expected benefit for each row, shape (n_rows,); the first one on ties.
 
-        Parameters are those of `expected_benefit`.
+        ``X`` holds the rows, and ``benefit`` the amount at stake in each row, other benefits or None; see
+        `expected_benefit`.
         """
         expected = self.expected_benefit(X, benefit)
         names = self.names_of_decisions(expected.shape[1])

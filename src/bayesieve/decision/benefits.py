@@ -176,9 +176,9 @@ def _of_cells(benefit: Sequence[Any], n_rows: int) -> np.ndarray:
 
 
 def positions_in(labels: Any, classes: np.ndarray, name: str) -> np.ndarray:
-    """Return the position of each label in ``classes``, shape (n_rows,).
+    """Return the position of each of ``labels`` (n_rows,) in ``classes``, shape (n_rows,).
 
-    Raise ValueError for an unknown label; ``name`` is the argument that the message names.
+    Raise ValueError for a label that is not in ``classes``; ``name`` is the argument that the message names.
     """
     target = as_target(labels)
     positions = {label: i for i, label in enumerate(np.asarray(classes).tolist())}

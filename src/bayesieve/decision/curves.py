@@ -56,7 +56,9 @@ class ProfitCurve(ShortRepr):
         return {"n_points": self.share.size} | {f"best_{name}": value for name, value in best.items()}
 
     def _head(self) -> dict[str, Any]:
-        """Return the points at every tenth of the rows, for the table shown in notebooks."""
+        """Return the points at every tenth of the rows as a mapping from column titles to values, for the table in
+        notebooks.
+        """
         return _evenly(self)
 
 
@@ -86,12 +88,14 @@ class GainsCurve(ShortRepr):
         return {"n_points": self.share.size, "gain_of_best_tenth": gains[0], "gain_of_best_half": gains[1]}
 
     def _head(self) -> dict[str, Any]:
-        """Return the points at every tenth of the rows, for the table shown in notebooks."""
+        """Return the points at every tenth of the rows as a mapping from column titles to values, for the table in
+        notebooks.
+        """
         return _evenly(self)
 
 
 def _evenly(curve: ProfitCurve | GainsCurve) -> dict[str, Any]:
-    """Return the points of a curve at every tenth of the rows, for the short table shown in notebooks."""
+    """Return the points of a curve at every tenth of the rows as a mapping from column titles to values."""
     at = np.unique(np.searchsorted(curve.share, np.arange(1, 11) / 10 - 1e-9))
     return {name: values[at] for name, values in vars(curve).items()}
 
@@ -305,7 +309,7 @@ class Calibration(ShortRepr):
         return {"n_rows": self.count.sum(), "n_bins": self.count.size} | {name: getattr(self, name) for name in names}
 
     def _head(self) -> dict[str, Any]:
-        """Return the first bins, for the table shown in notebooks."""
+        """Return the first bins as a mapping from column titles to values, for the table in notebooks."""
         return {name: getattr(self, name)[:10] for name in ("predicted", "observed", "low", "high", "count")}
 
 

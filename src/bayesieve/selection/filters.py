@@ -483,7 +483,8 @@ def rank_by_mrmr(
     n_jobs : number of threads; None means one
     progress : function called after every step with the number of the step, the number of steps and the score
     dependence : measure of relevance and redundancy; None for mutual information
-    numbers : raw numbers of each feature, as for `ColumnValues`; None unless ``dependence`` compares raw values
+    numbers : raw numbers (n_rows,) of each feature, None for features that are not numeric; None instead of a list
+        unless ``dependence`` compares raw values
 
     Returns
     -------

@@ -159,7 +159,8 @@ def possible_marks(table: Table, columns: Sequence[int], rows: np.ndarray, n_row
     """Return the positions of numeric columns that may be counters, identifiers or dates, judging by up to 1,000 rows.
 
     They hold whole numbers. Either all are large enough to be a year with a month (202401), or many are different and
-    their range is about as wide as ``n_rows``, or wider. The arguments are those of `marks_of_numbers`.
+    their range is about as wide as ``n_rows``, the number of rows used in the fit, or wider. ``columns`` are the
+    positions of the columns to test, and ``rows`` (n,) ascending positions of the rows to test, both in ``table``.
     """
     candidates = np.array(columns, dtype=np.int64)
     for n in _GLANCES:

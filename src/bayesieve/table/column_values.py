@@ -489,7 +489,7 @@ def is_text_to_pandas(column: np.ndarray) -> bool:
 
 
 def _encoded_one_by_one(values: Iterable[Any]) -> tuple[np.ndarray, list[Any]]:
-    """Return codes (-1 = missing) and distinct values of any Python objects.
+    """Return codes (int32, -1 = missing) and distinct values of any Python objects.
 
     True, 1 and 1.0 are three values; objects that cannot be hashed are encoded by their text.
     """

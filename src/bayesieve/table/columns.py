@@ -479,7 +479,7 @@ class Column:
 
 
 def column_of_series(name: str, values: Any) -> Column:
-    """Return a series of any dataframe library as a `Column`."""
+    """Return ``values``, a series of any dataframe library, as a `Column` named ``name``."""
     series = nw.from_native(values, series_only=True)
     is_supported = str(series.implementation.value) in ("pandas", "polars", "pyarrow")
     return Column(name, series.to_native() if is_supported else series.to_pandas())
@@ -554,7 +554,7 @@ class Table:
         return [column.kind for column in self._columns]
 
     def types(self) -> list[str]:
-        """Return the type of each column; see `Column.type`."""
+        """Return the type of each column, such as "number", "text" or "date"; see `Column.type`."""
         return [column.type for column in self._columns]
 
     def numbers(self, positions: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:

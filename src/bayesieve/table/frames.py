@@ -307,7 +307,7 @@ def _refuse_empty(table: Table, X: Any) -> None:
 
 
 def _given_names(feature_names: Sequence[str], n_columns: int) -> list[str]:
-    """Return ``feature_names`` as a list; raise an error unless they are ``n_columns`` strings."""
+    """Return ``feature_names`` as a list; raise TypeError or ValueError unless they are ``n_columns`` strings."""
     names = list(feature_names)
     if len(names) != n_columns:
         raise ValueError(
@@ -375,7 +375,7 @@ _LIBRARIES = {"pandas": nw.dependencies.is_pandas_dataframe, "pyarrow": nw.depen
 
 
 def in_library(frame: Any, library: str) -> Any:
-    """Convert a polars dataframe of results to the dataframe library ``library``."""
+    """Convert a polars dataframe of results to one of ``library``: "pandas", "pyarrow" or "polars"."""
     if library == "pandas":
         import pandas as pd
 
@@ -417,7 +417,8 @@ def in_library_of(X: Any, frame: Any, lists: Mapping[str, Sequence[list[str] | N
 def fit_table(estimator: Any, X: Any, *, kinds: Mapping[str, Any] | None = None) -> Table:
     """Read the training table, and set attributes of ``estimator``: column names and dataframe library.
 
-    ``kinds`` are as in `as_table`. The estimator returns results as dataframes of this library.
+    ``kinds`` maps names of columns to "numeric" or "categorical", if the kind does not follow from their type. The
+    estimator returns results as dataframes of the library of ``X``.
     """
     refuse_fork()
     require_table(estimator, X)

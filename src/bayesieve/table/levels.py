@@ -386,7 +386,7 @@ class FeatureLevels(ShortRepr):
 
     @cached_property
     def code_of_word(self) -> dict[str, int]:
-        """Code of the level of each category, by the category's canonical text.
+        """Code of the level of each category, by the category's canonical text, and of words for booleans.
 
         In a boolean column, words such as "yes" have the code of their boolean.
         """
@@ -499,7 +499,7 @@ class WithheldLevels(FeatureLevels):
         return np.full(len(column), 0 if self.n_levels == 1 else self.unseen_code, dtype=self.code_dtype)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a dictionary of plain values for JSON."""
+        """Return a dictionary of plain values for JSON, with the sizes of the levels instead of their values."""
         return super().to_json() | {"sizes": list(self.sizes), "digest": self.digest}
 
 

@@ -188,7 +188,9 @@ def pair_name(first: str, second: str) -> str:
 
 
 def unused_pair_name(first: str, second: str, taken: Collection[str], more: str = " (pair)") -> str:
-    """Return the name of a pair, followed by ``more`` (repeatedly, if needed) if the name is in ``taken``."""
+    """Return the name of the pair of columns ``first`` and ``second``, with ``more`` appended as often as needed for a
+    name that is not in ``taken``.
+    """
     name = pair_name(first, second)
     while name in taken:
         name += more

@@ -123,7 +123,8 @@ def _scanned(
 ) -> Scan:
     """Return a scan of a source other than a scan: Parquet files in place, others after copying.
 
-    ``levels`` are as in `scan_to_score`, or None; the other arguments are those of `scan`.
+    ``source``, ``columns``, ``folder`` and ``progress`` are the arguments of `scan`. ``levels`` maps names of a model's
+    columns to the levels by which values are read; None infers types.
     """
     from bayesieve.table import to_parquet
 
@@ -150,8 +151,9 @@ def _scanned(
 def _scanned_paths(
     paths: Sequence[str | os.PathLike[str]], copies: Any, levels: Mapping[str, FeatureLevels] | None
 ) -> Scan:
-    """Return a scan of files or of a database; ``copies`` writes the Parquet files, and ``levels`` are as in
-    `scan_to_score`.
+    """Return a scan of the files, or the database, that ``paths`` name; ``copies`` writes the Parquet files.
+
+    ``levels`` maps names of a model's columns to the levels by which values are read; None infers types.
     """
     from bayesieve.table.parquet_files import files_of, scan_parquet_files, scannable_format
 

@@ -48,7 +48,7 @@ class FileState:
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        """Return the current state of a file."""
+        """Return the present state of the file ``path``: its size and the time of its last change."""
         state = path.stat()
         return cls(path.absolute(), state.st_size, state.st_mtime_ns)
 
@@ -202,8 +202,8 @@ class Scan:
         return {name: n / rows.height for name, n in n_bytes.items()}
 
     def check_unchanged(self) -> None:
-        """Raise ValueError, which names the file, if a file of the scan was changed or deleted; for copies, if the file
-        was that they were copied from.
+        """Raise ValueError, which names the file, if a file of the scan was changed or deleted since the scan. For a
+        copy, the file from which it was made is checked.
         """
         for file in self.files:
             (file.origin or file).check_unchanged()

@@ -140,9 +140,9 @@ def as_target(y: Any) -> Target:
 
 
 def class_position(classes: Any, label: Any, option: str) -> int:
-    """Return the position of the class with a label.
+    """Return the position of ``label`` in ``classes``.
 
-    Raise ValueError, which names ``option`` and lists the classes, if there is none.
+    Raise ValueError, which names ``option``, the option that holds the label, and lists the classes, if there is none.
     """
     labels = np.asarray(classes).tolist()
     try:

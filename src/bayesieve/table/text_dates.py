@@ -65,7 +65,9 @@ class DayMonthOrder:
         return proofs.pop() if len(proofs) == 1 else None
 
     def contradiction(self, texts: pl.Series) -> str | None:
-        """Return the first text that proves the order opposite to that of training; None if there is none."""
+        """Return the first of ``texts`` that proves another order than that of training; None if there is none, or the
+        order of training is unknown.
+        """
         import polars as pl
 
         dated = texts.filter(texts.str.contains(_OTHER_FORM))

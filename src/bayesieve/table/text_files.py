@@ -323,7 +323,7 @@ class Text:
         n_read = 0
 
         def counted(lines: Iterable[str]) -> Iterator[str]:
-            """Yield the lines, and count them."""
+            """Yield ``lines`` unchanged, and store how many of them were read."""
             nonlocal n_read
             for n_read, line in enumerate(lines, 1):  # noqa: B007  # read below
                 yield line

@@ -83,7 +83,7 @@ class Copies:
             raise
 
     def write(self, frames: Iterable[pl.DataFrame], schema: pl.Schema, origin: FileState | None = None) -> DataFile:
-        """Write frames of one schema to a new Parquet file, and return its description.
+        """Write frames of one schema to a new Parquet file, and return its `DataFile`.
 
         A generator of frames is closed afterwards, which ends its query. ``origin`` is the state of the source file, if
         the rows come from one.
@@ -111,7 +111,7 @@ class Copies:
         return self._written(path, n_rows, origin)
 
     def write_relation(self, relation: Any) -> DataFile:
-        """Write the rows of a DuckDB relation to a new Parquet file, and return its description."""
+        """Write the rows of a DuckDB relation to a new Parquet file, and return its `DataFile`."""
         path = self._new_path()
         with _explained(self.folder.path):
             relation.write_parquet(str(path), compression="lz4", row_group_size=BLOCK_ROWS)
@@ -130,8 +130,8 @@ class Copies:
         return self.folder.path / f"{len(list(self.folder.path.glob('*.parquet'))):06}.parquet"
 
     def _written(self, path: Path, n_rows: int, origin: FileState | None) -> DataFile:
-        """Report progress, and return the description of the file ``path``, to which ``n_rows`` rows were written.
-        ``origin`` is the state of the source file or None.
+        """Report progress, and return the `DataFile` of ``path``, to which ``n_rows`` rows were written. ``origin`` is
+        the state of the source file or None.
         """
         state = FileState.of(path)
         self._show(n_rows, state.size)
@@ -173,7 +173,7 @@ def _explained(folder: Path) -> Iterator[None]:
 
 
 def blocks_of(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the rows of frames in blocks of `BLOCK_ROWS` rows; the last block may be shorter."""
+    """Yield the rows of frames of any size in blocks of `BLOCK_ROWS` rows; the last block may be shorter."""
     waiting: list[pl.DataFrame] = []
     n_waiting = 0
     for frame in frames:

@@ -210,7 +210,9 @@ def _records(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """Yield the type and content of each record in a file of a binary workbook (MS-XLSB, section 2.1.4)."""
 
     def number(most_bytes: int) -> int:
-        """Read an integer stored as seven bits per byte; the high bit is set in all bytes but the last."""
+        """Read an integer of up to ``most_bytes`` bytes, stored as seven bits per byte; the high bit is set in all
+        bytes but the last.
+        """
         value = 0
         for k in range(most_bytes):
             byte = file.read(1)
@@ -250,7 +252,7 @@ class _Cells:
         return max(0, self._last_column - self._first_column + 1)
 
     def read(self, file: IO[bytes]) -> None:
-        """Parse the XML of a sheet and count its cells."""
+        """Parse the XML of a sheet from an open file, and count its cells."""
         parser = expat.ParserCreate()
         parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
         parser.EntityDeclHandler = _refuse_entities
@@ -261,10 +263,10 @@ class _Cells:
         parser.Parse(b"", True)
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Process the start of an XML element, for the parser."""
+        """Process the start of an XML element; called by the parser with the name of the element and its attributes."""
 
     def end(self, name: str) -> None:
-        """Process the end of an XML element, for the parser."""
+        """Process the end of an XML element; called by the parser with the name of the element."""
 
     def _add(self, row: int, column: int, n_rows: int = 1, n_columns: int = 1) -> None:
         """Count a cell with a value at a row and column (from 0). If the cell is repeated, it stands for a rectangle of
@@ -311,7 +313,9 @@ class _XlsxCells(_Cells):
         self._row = self._column = -1
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Process the start of a row, a cell or a value, for the parser."""
+        """Process the start of a row, a cell or a value; called by the parser with the name of the element and its
+        attributes.
+        """
         name = name.rpartition(":")[2]
         if name == "row":
             number = attributes.get("r", "")
@@ -345,7 +349,9 @@ class _OdsCells(_Cells):
         self._n_rows = 1
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Process the start of a row or a cell, for the parser."""
+        """Process the start of a row or a cell; called by the parser with the name of the element and its
+        attributes.
+        """
         if name == "table:table-row":
             self._n_rows, self._column = int(attributes.get("table:number-rows-repeated", 1)), 0
         elif name in ("table:table-cell", "table:covered-table-cell"):
@@ -355,7 +361,7 @@ class _OdsCells(_Cells):
             self._column += n_columns
 
     def end(self, name: str) -> None:
-        """Process the end of a row or of the table, for the parser."""
+        """Process the end of a row or of the table; called by the parser with the name of the element."""
         if name == "table:table-row":
             self._row += self._n_rows
         elif name == "table:table":

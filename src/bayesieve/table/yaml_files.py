@@ -121,7 +121,9 @@ class _NodeReader:
         return value
 
     def _mapping(self, node: Any) -> dict[str, Any]:
-        """Return the dict in a YAML mapping; raise an error for names that are not plain, or occur twice."""
+        """Return the content of a YAML mapping as a dict; raise an error if a key is a list or a mapping, or occurs
+        twice.
+        """
         import yaml
 
         mapping: dict[str, Any] = {}
@@ -137,9 +139,9 @@ class _NodeReader:
 
 
 def _size(node: Any, sizes: dict[int, float]) -> float:
-    """Return the number of values in a YAML node; the values of an alias count at each use.
+    """Return the number of values in a YAML node, where the values of an alias count at each use.
 
-    ``sizes`` stores the results by `id` of the node.
+    ``sizes`` stores the result of each node by its `id`.
     """
     if id(node) not in sizes:
         sizes[id(node)] = 1.0  # a node inside of itself is refused when it is read
