@@ -8,5 +8,5 @@ from bayesieve.classifier.plan import FitPlan
 
 
 def encoder_of(model: Any) -> Any:
-    """Return the unfitted encoder with which ``fit`` of a method would code rows."""
+    """Return the unfitted encoder with which the ``fit`` of an unfitted classifier would code rows."""
     return model.new_encoder() if hasattr(model, "new_encoder") else FitPlan.of(model).encoder

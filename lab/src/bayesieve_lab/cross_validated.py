@@ -105,7 +105,16 @@ def failures(comparison: Comparison) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Data sets of a comparison on which all ``methods`` succeeded and have values of all ``criteria``."""
+    """Data sets of a comparison on which all methods in ``needed`` have values of all ``criteria``.
+
+    Attributes
+    ----------
+    methods : names of the methods, in the order of columns.
+    needed : methods that must have values; empty for all.
+    criteria : measures that they must have.
+    reference : method whose wins and losses are counted.
+    comparison, names : the comparison, and names of the data sets.
+    """
 
     methods: ClassVar[tuple[str, ...]]
     needed: ClassVar[tuple[str, ...]] = ()  # all methods unless named
@@ -134,15 +143,16 @@ class Group:
         return values(measure, name)[:, [self.comparison.methods.index(method) for method in self.methods]]
 
     def matrix(self, measure: str) -> np.ndarray:
-        """Return means over folds, (n_data, n_methods); NaN if a method failed on a fold on which another one
-        succeeded.
+        """Return means of a measure over folds, (n_data, n_methods).
+
+        It is NaN if a method failed on a fold on which another one succeeded.
         """
         return means_over_folds([self.folds(measure, name) for name in self.names], len(self.methods))
 
     def records(self, measure: str, *, corrected: bool) -> dict[str, WinsLosses]:
-        """Return significant wins and losses of the reference against every other method, by name.
+        """Return, by name of each other method, the data sets on which the reference is significantly better or worse.
 
-        Tests over folds are `corrected_resampled_t` if ``corrected``, otherwise `paired_t`.
+        ``measure`` is tested over folds: by `corrected_resampled_t` if ``corrected``, otherwise by `paired_t`.
         """
         lines = [
             (name, method, split, value)

@@ -28,22 +28,22 @@ def power(sizes: Sequence[float], seconds: Sequence[float]) -> float:
 
 
 def grows(what: str, measured: float, most: float, over: str) -> Check:
-    """Return the check that times grow no faster than the power ``most`` of ``what``.
+    """Return the check that times grow no faster than the power ``most`` of ``what``, except for a margin.
 
-    ``measured`` is the exponent that `power` returned, ``over`` says what was varied.
+    ``measured`` is the exponent of growth that `power` returned; ``over`` says what was varied, such as "5 sizes".
     """
     return fact(what, measured <= most + MARGIN, measured, f"at most {most:g}", f"power, margin {MARGIN}", over, ".2f")
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a file of measurements; empty if there is no file."""
+    """Return the lines of a JSON-lines file of measurements as dictionaries; empty if there is no file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def add_missing(path: Path, wanted: Iterable[tuple[dict[str, Any], Any]]) -> list[dict[str, Any]]:
-    """Append missing measurements to a file, and return all measurements.
+    """Append the measurements that a JSON-lines file lacks, and return all measurements in it as dictionaries.
 
-    ``wanted`` yields, for each measurement, the fields that identify it and a function that measures the other fields.
+    ``wanted`` yields, for each measurement, the fields that identify it, and a function that returns the other fields.
     """
     lines = read_lines(path)
     for name, measure in wanted:

@@ -29,7 +29,7 @@ def _code() -> list[str]:
 
 
 def _git(*words: str) -> str | None:
-    """Return the output of a git command on this repository; None if it fails."""
+    """Return the output of a git command, given as ``words``, on this repository; None if it fails."""
     try:
         done = subprocess.run(["git", "-C", str(_HERE), *words], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -48,9 +48,9 @@ def digest(path: Path) -> str:
 
 
 def read_made(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the records by file name: ``commits`` (number of lines up to each), ``settings`` and ``digest`` of the
-    file.
+    """Return the saved records by name of the file of results; empty if there are none.
 
+    A record has ``commits`` (by commit, the number of lines when it was run), ``settings`` and ``digest`` of the file.
     ``folder`` is that of the results.
     """
     path = folder / MADE
@@ -58,8 +58,9 @@ def read_made(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def record(results: Path | None, settings: Mapping[str, Any]) -> None:
-    """Record the commit and settings that produced the file ``results``, if this is a repository and the file has
-    changed.
+    """Record the commit and settings that produced the file ``results``.
+
+    Nothing is recorded outside of a repository, or if the file has not changed since the last record.
     """
     this_commit = commit()
     if results is None or this_commit is None or not results.is_file():

@@ -72,7 +72,10 @@ def compare(given: Any) -> None:
 
 
 def _methods(given: Any) -> dict[str, Any]:
-    """Return the classifiers to compare by name; CommandError if the package of one is not installed."""
+    """Return the classifiers to compare by name: our selectors, then other classifiers (*peers*) if requested.
+
+    A CommandError is raised for an unknown name, or if the package of a peer is not installed.
+    """
     selectors = list(SELECTORS) if given.selectors is None else _names(given.selectors, SELECTORS, "selector")
     choices = {} if given.peers is None else _peers()
     peers = [] if given.peers is None else _names(given.peers, choices, "peer")
@@ -84,13 +87,14 @@ def _methods(given: Any) -> dict[str, Any]:
 
 
 def _peers() -> dict[str, Any]:
-    """Return other classifiers by name: those of the lab and of installed packages."""
+    """Return functions that create other classifiers, by name: those of the lab and of installed plugins."""
     return PEERS | {name: make for point in plugins("peers") for name, make in point.load().items()}
 
 
 def _names(text: str, choices: Collection[str], what: str) -> list[str]:
-    """Return the names in a comma-separated text; CommandError unless all are among ``choices``, whose kind is
-    ``what``.
+    """Return the names in the comma-separated ``text``; CommandError unless all are among ``choices``.
+
+    ``what`` is the kind of the names, such as "selector", for messages.
     """
     names = names_in(text)
     if not names:
@@ -101,7 +105,12 @@ def _names(text: str, choices: Collection[str], what: str) -> list[str]:
 
 
 def _write(comparison: Any, tables: Sequence[ComparedTable], measure: str, output: Path) -> list[tuple[str, Path]]:
-    """Write the folds and the page; return the kind and path of each file. CommandError if all methods failed."""
+    """Write the folds and the page into the folder ``output``; return the kind and path of each file, and of the
+    results.
+
+    ``measure`` is the one by which the page orders methods; ``tables`` are for its title. CommandError if all methods
+    failed.
+    """
     files.write_frame(comparison.frame, output / _FOLDS)
     if all(row["error"] is not None for row in comparison.rows):
         _, name, _, error = comparison.errors()[0]
@@ -210,7 +219,9 @@ def table_names(paths: Sequence[Path], targets: Sequence[str]) -> list[str]:
 
 
 def _forms(file: Path) -> list[str]:
-    """Return possible names of a file, from the shortest one to the whole path."""
+    """Return possible names of a table's file: the bare name without extension, then longer and longer ends of the
+    path.
+    """
     short = Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem
     return [short, *("/".join(file.parts[-n:]) for n in range(1, len(file.parts))), str(file)]
 
@@ -224,8 +235,9 @@ _SAME = 1e-12
 
 
 def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequence[tuple[str, Path]]) -> None:
-    """Print the methods, the best by ``measure`` first, with tests and errors, and the files ``written`` (kind,
-    path).
+    """Print the methods of a comparison, the best by ``measure`` first, with tests and errors, and the written files.
+
+    ``written`` has the kind and path of each file.
     """
     several, protocol = len(comparison.data) > 1, comparison.protocol
     on_tables = f" on {plural(len(comparison.data), 'table')}" if several else ""
@@ -242,7 +254,10 @@ def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequ
 
 
 def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
-    """Print the measures of every method on one table, with ranks and tests."""
+    """Print the measures of every method on one table, with average ranks and tests over the folds.
+
+    Methods are ordered and tested by ``measure``.
+    """
     order: Sequence[Any] = standings(comparison, measure)
     stands = {standing.method: standing for standing in order}
     summary = {line["method"]: line for line in comparison.means().to_dicts()}
@@ -266,7 +281,9 @@ def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
 
 
 def _show_tables(screen: Screen, comparison: Any, measure: str) -> None:
-    """Print the best method on every table, means and average ranks, and tests over tables."""
+    """Print the best method on every table by ``measure``, then means and average ranks over tables, and tests over
+    tables.
+    """
     stands = {name: standings(comparison, measure, name) for name in comparison.data}
     _show_winners(screen, comparison, measure, stands)
     matrix = _with_results(comparison, measure)
@@ -293,7 +310,10 @@ def _show_tables(screen: Screen, comparison: Any, measure: str) -> None:
 
 
 def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[str, Any]) -> None:
-    """Print one line per table: the best and the second-best method; ``stands`` are the `standings` by table."""
+    """Print one line per table: its rows, and the best and the second-best method by ``measure``.
+
+    ``stands`` are the `standings` of the methods by name of the table.
+    """
     by = _column_title(measure)
     lines = {(line["data"], line["method"]): line for line in comparison.means().to_dicts()}
     n_rows = {row["data"]: row["n_train"] + row["n_test"] for row in comparison.rows}
@@ -317,27 +337,32 @@ def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[st
 
 
 def _show_means(screen: Screen, comparison: Any, order: Sequence[int]) -> None:
-    """Print means over tables by method; ``order`` are positions of the methods, the best first."""
+    """Print means of the main measures over tables, one line per method; ``order`` has positions of the methods to
+    print.
+    """
     means = [_means(comparison, name, 4) for name in _SPREAD]
     _show(screen, "mean over tables", [[comparison.methods[j], *(mean[j] for mean in means)] for j in order])
 
 
 def _show(screen: Screen, first: str, rows: Sequence[Sequence[Any]], titles: Sequence[str] = ()) -> None:
-    """Print a table with one line per method; ``first`` is the title of the names.
+    """Print a table with one line per method; ``first`` is the title of the column of names.
 
-    ``rows`` have a name and numbers; the titles of the numbers are by default those of the main measures.
+    Each of ``rows`` has a name and numbers; ``titles`` are those of the numbers, by default the main measures.
     """
     screen.table([Heading(first), *numbers(*(titles or map(_column_title, _SPREAD)))], rows, strong=(0,))
 
 
 def _with_results(comparison: Any, measure: str) -> np.ndarray:
-    """Return means by table and method, (n_tables, n_methods), of the tables that have results of a measure."""
+    """Return means over folds by table and method, (n_tables, n_methods); NaN if a method failed.
+
+    Tables without results of the measure are omitted.
+    """
     matrix: np.ndarray = comparison.matrix(measure)
     return matrix[~np.isnan(matrix).all(axis=1)]
 
 
 def _means(comparison: Any, measure: str, digits: int) -> list[str]:
-    """Return the mean of a measure over tables as text, by method, with a number of ``digits``.
+    """Return the mean of a measure over tables as text with ``digits`` decimals, one for each method.
 
     It is a dash for a method without results on a table, because means over different tables are not comparable.
     """
@@ -350,10 +375,10 @@ def _means(comparison: Any, measure: str, digits: int) -> list[str]:
 
 
 def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: np.ndarray) -> list[str]:
-    """Return the results of tests over tables as sentences.
+    """Return sentences on the best average rank, and on Friedman's, Nemenyi's and Wilcoxon's tests over tables.
 
-    ``methods`` are ordered by their average ``ranks`` (n_methods,). Larger numbers in ``matrix`` (n_tables, n_methods),
-    means of ``measure``, are better.
+    ``methods`` are in the order of their average ``ranks`` (n_methods,). ``matrix`` (n_tables, n_methods) are their
+    means of ``measure``, with the sign at which larger is better.
     """
     n, k = matrix.shape
     tied = [name for name, rank in zip(methods, ranks, strict=True) if rank - ranks[0] < _SAME]
@@ -377,7 +402,10 @@ def _findings(measure: str, methods: Sequence[str], matrix: np.ndarray, ranks: n
 
 
 def _wilcoxon(methods: Sequence[str], matrix: np.ndarray) -> str:
-    """Return the results of signed-rank tests over tables as a sentence; for the arguments, see `_findings`."""
+    """Return a sentence on signed-rank tests of all pairs of methods over tables, adjusted by Holm.
+
+    ``methods`` are ordered, the best first; larger numbers in ``matrix`` (n_tables, n_methods) are better.
+    """
     n, k = matrix.shape
     fewest = fewest_data_sets(k, _LEVEL)
     if n < fewest:
@@ -395,7 +423,7 @@ def _wilcoxon(methods: Sequence[str], matrix: np.ndarray) -> str:
 
 
 def _better(methods: Sequence[str], worse: Sequence[str]) -> str:
-    """Return part of a sentence: the first method is better than those in ``worse``."""
+    """Return a clause: the first of ``methods`` is better than those in ``worse``, or than none of the others."""
     others = plural(len(methods) - 1, "other")
     if not worse:
         return f"{quoted(methods[0])} is not significantly better than any of {others}"
@@ -404,24 +432,27 @@ def _better(methods: Sequence[str], worse: Sequence[str]) -> str:
 
 
 def _column_title(measure: str) -> str:
-    """Return a short title of a measure."""
+    """Return the title of a measure for a column, shortened if it is long."""
     short = {"compression_rate": "compression", "balanced_accuracy": "balanced acc."}
     return short.get(measure, Measure(measure).title)
 
 
 def _spread_text(line: dict[str, Any], measure: str) -> str:
-    """Return mean and standard deviation of a measure as text; ``line`` is a row of `Comparison.means`."""
+    """Return mean and standard deviation of a measure over the folds as text, such as "0.9500 ±0.012".
+
+    ``line`` is a row of `Comparison.means`.
+    """
     mean, spread = line[measure], line[f"{measure}_std"]
     return _number_text(mean, 4) + ("" if mean is None or spread is None else f" ±{spread:.3f}")
 
 
 def _number_text(value: float | None, digits: int) -> str:
-    """Return a number as text; a dash for None."""
+    """Return a number as text with ``digits`` decimals; a dash for None."""
     return _UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
 def _p_text(standing: Any) -> str:
-    """Return the p-value of a method (a `Standing`) against the best one as text."""
+    """Return the p-value of a method (a `Standing`) against the best one as text; "best" for the best one itself."""
     test = standing.against_best
     if test is None:
         return "best"

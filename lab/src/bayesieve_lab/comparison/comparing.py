@@ -214,10 +214,18 @@ def _run(
 class _Source:
     """A data set of a comparison and its folds.
 
-    ``content`` is ``(X, y)``, ``(X, y, sample_weight)``, or a callable without arguments that returns one of these: it
-    is called for the first fold, and its result is released after the last of ``n_waiting``. ``split`` divides the
-    rows, and ``file`` records the hash of the data. A ValueError is raised if the name is not a text, or the content
-    cannot be loaded or split.
+    Parameters
+    ----------
+    name : name of the data set.
+    content : ``(X, y)``, ``(X, y, sample_weight)``, or a callable without arguments that returns one of these.
+        It is called for the first fold, and its result is released after the last of the ``n_waiting`` folds.
+    split : object that splits rows into folds.
+    file : file of results, which records the hash of the data.
+
+    Raises
+    ------
+    ValueError
+        If the name is not a text, or the content cannot be loaded or split.
     """
 
     def __init__(self, name: str, content: Any, split: of_folds.Split, file: ComparisonFile) -> None:
@@ -233,8 +241,8 @@ class _Source:
 
     @contextmanager
     def fold(self, place: tuple[int, int]) -> Iterator[tuple[of_folds.DataSet, of_folds.Fold]]:
-        """Keep the data set in memory during the ``with`` block, and yield it with the fold at ``place`` (repeat,
-        fold).
+        """Yield the data set and its fold at ``place`` (repeat, fold); the data stay in memory during the ``with``
+        block.
         """
         with self._lock:
             if self._failure is None and self.opened is None:
@@ -255,7 +263,10 @@ class _Source:
                     self.opened = None
 
     def _loaded(self) -> tuple[of_folds.DataSet, list[of_folds.Fold]]:
-        """Load the data set; return it with its folds. Raise ValueError, which names the data set, if that fails."""
+        """Call the content, and return the data set and all its folds.
+
+        A ValueError, which names the data set, is raised if it cannot be loaded or split.
+        """
         try:
             parts = self._content()
         except Exception as error:
@@ -269,9 +280,7 @@ class _Source:
         return opened
 
     def _folds_of(self, parts: Any) -> tuple[of_folds.DataSet, list[of_folds.Fold]]:
-        """Check the content ``(X, y)`` or ``(X, y, sample_weight)`` of a data set; return the data set and its
-        folds.
-        """
+        """Check ``parts``, which is ``(X, y)`` or ``(X, y, sample_weight)``; return the data set and all its folds."""
         if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
             raise ValueError("A data set is a pair (X, y), or (X, y, sample_weight).")
         X, y, weight = (*parts, None) if len(parts) == 2 else parts
@@ -312,10 +321,9 @@ def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_f
 
 
 class _Standing:
-    """Progress of a comparison: number of finished fits, running fits of all threads, and remaining time at the current
-    pace.
+    """Progress of a comparison: number of finished fits, running fits of all threads, and remaining time.
 
-    ``total`` is the number of fits.
+    ``progress`` displays it, unless it is None; ``total`` is the number of fits.
     """
 
     def __init__(self, progress: SearchProgress | None, total: int) -> None:
@@ -349,7 +357,7 @@ class _Standing:
 
 
 def time_left(seconds: float) -> str:
-    """Return a duration in words.
+    """Return a remaining time, given in seconds, in words.
 
     Examples
     --------

@@ -148,8 +148,13 @@ def _figure(
 ) -> Figure:
     """Return a figure of average ranks with one line per method, the best first; bars join methods that do not differ.
 
-    ``ranks`` has one number for each name. ``groups`` are positions of the methods that each bar joins, the best of
-    each group first, or None without a test. ``axis`` is the title of the axis.
+    Parameters
+    ----------
+    names : (n_methods,)
+    ranks : (n_methods,) average ranks.
+    groups : positions of the methods that each bar joins, the best of each group first; None without a test.
+    title, caption : texts of the figure.
+    axis : title of the axis.
     """
     if not ranks:
         return Figure(title, caption, {})
@@ -173,9 +178,10 @@ def _figure(
 
 
 def _alike(i: int, order: Sequence[int], texts: Sequence[str], groups: Sequence[Sequence[int]]) -> str:
-    """Return the names of the methods that do not differ from method ``i``, as text.
+    """Return the names of the methods that do not differ significantly from the method at position ``i``, as text.
 
-    ``order`` are positions of all methods, the best first, ``texts`` their names; for ``groups``, see `_figure`.
+    ``order`` are positions of all methods, the best first, and ``texts`` their names; ``groups`` are positions of the
+    methods that each bar joins.
     """
     alike = [j for j in order if j != i and any(i in group and j in group for group in groups)]
     all_others = len(alike) == len(texts) - 1 and len(alike) > 2
@@ -183,7 +189,10 @@ def _alike(i: int, order: Sequence[int], texts: Sequence[str], groups: Sequence[
 
 
 def _bars_in_words(n_methods: int, groups: Sequence[Sequence[int]], test: str) -> str:
-    """Return a sentence on which methods differ; ``test`` names the test, and for ``groups``, see `_figure`."""
+    """Return a sentence on which of ``n_methods`` methods differ significantly.
+
+    ``groups`` are positions of the methods that each bar joins; ``test`` names the test.
+    """
     if any(len(group) == n_methods for group in groups):
         return f"No two methods differ significantly ({test})."
     if not groups:

@@ -197,7 +197,11 @@ def wins_and_losses(
         )
 
     def outcome(where: str, other: str) -> int | None:
-        """Return the outcome on a data set against another method; see `WinsLosses`."""
+        """Return 1, -1 or 0 if the reference wins, loses or ties against the method ``other`` on the data set
+        ``where``.
+
+        It is None without a test.
+        """
         ours, theirs = cells.get((where, reference), {}), cells.get((where, other), {})
         splits = [split for split in ours if split in theirs]
         pair = ([ours[s] for s in splits], [theirs[s] for s in splits])
@@ -362,7 +366,10 @@ def average_ranks(matrix: np.ndarray, higher_is_better: bool = True) -> np.ndarr
 
 
 def _known_ranks(matrix: np.ndarray, higher_is_better: bool) -> np.ndarray:
-    """Return ranks on the data sets on which at least one method succeeded, (n_known, n_methods); see `ranks`."""
+    """Return the ranks of methods on the data sets on which at least one method succeeded, (n_known, n_methods).
+
+    ``matrix`` (n_data, n_methods) are means of a measure; 1 is the best rank, and failures (NaN) rank last.
+    """
     ranked = ranks(matrix, higher_is_better)
     return ranked[~np.isnan(ranked).any(axis=1)]
 
@@ -548,7 +555,7 @@ def signed_rank_test(differences: np.ndarray) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values for multiple tests (Holm 1979).
+    """Return p-values adjusted for multiple tests (Holm 1979), in the order of ``p_values``.
 
     If all tests with an adjusted p-value below 0.05 are called significant, the probability of any false positive is
     below 0.05.
@@ -567,7 +574,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _chance_of_agreement(row: np.ndarray, n_data: int) -> float:
-    """Return the probability that all data sets rank the methods alike, if each ranking is equally likely.
+    """Return the probability that ``n_data`` data sets rank the methods alike, if each ranking is equally likely.
 
     ``row`` (n_methods,) are the ranks on a data set; only rankings with its ties are considered.
     """

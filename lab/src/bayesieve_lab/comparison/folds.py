@@ -231,7 +231,9 @@ class TimeFolds(ShortRepr):
 
 @dataclass(frozen=True)
 class Splits(ShortRepr):
-    """Folds of a scikit-learn splitter, or pairs of (train, test) row positions."""
+    """Folds of a scikit-learn splitter, or pairs of (train, test) row positions; ``cv`` is the splitter or a list of
+    pairs.
+    """
 
     n_repeats: ClassVar[int] = 1
 
@@ -290,9 +292,9 @@ def split_of(protocol: Any) -> Split:
 
 
 def _make_whole(split: Any, **lowest: int) -> None:
-    """Convert fields of an object that splits rows to plain integers, for files.
+    """Convert fields of a dataclass of folds, such as `RepeatedFolds`, to plain integers, in place.
 
-    ``lowest`` has the names of the fields and their lowest values; ValueError for other values.
+    ``lowest`` has the names of the fields and their lowest values; a ValueError is raised for other values.
     """
     for name, least in lowest.items():
         value: Any = getattr(split, name)
@@ -358,7 +360,10 @@ class FoldRun:
         self._coded_tests: dict[str, tuple[Any, float]] = {}
 
     def __call__(self, name: str, estimator: Any) -> dict[str, Any]:
-        """Run a method on the fold; return its measures, or its error message, by name (see `Result`).
+        """Run the unfitted classifier ``estimator`` on the fold; return a dictionary of measures or an error message,
+        see `Result`.
+
+        ``name`` is its name in the results. KeyboardInterrupt is raised after Ctrl-C in its search.
 
         Raises KeyboardInterrupt after Ctrl-C in its search.
         """
@@ -387,8 +392,10 @@ class FoldRun:
         return row
 
     def _measured(self, model: Any) -> dict[str, Any]:
-        """Fit a model to the training rows and measure it on the test rows; return measures, seconds and further
-        figures.
+        """Fit an unfitted classifier to the training rows, and measure it on the test rows.
+
+        Returns the performance measures, number of features and seconds by name; "figures" has further measures by
+        name.
         """
         test, rows = self._test, self._test.X
         fit_seconds = predict_seconds = 0.0
@@ -427,7 +434,8 @@ class FoldRun:
         """Return a fitted encoder, the coded training rows, a refitter of its levels, and the seconds of fitting and
         coding.
 
-        An encoder with equal options that was already fitted is reused. The refitter is None for encoders without one.
+        If an encoder with equal options was fitted before, its results are returned. The refitter is None for encoders
+        without one.
         """
         options = describe(encoder)
         if options not in self._codings:
@@ -440,7 +448,9 @@ class FoldRun:
         return self._codings[options]
 
     def _coded_test(self, encoder: Any) -> tuple[Any, float]:
-        """Return the test rows coded by a fitted encoder, and the seconds of coding."""
+        """Return the test rows coded by a fitted encoder, and the seconds of coding; both are cached by the encoder's
+        options.
+        """
         options = describe(encoder)
         if options not in self._coded_tests:
             began = time.perf_counter()
@@ -450,7 +460,7 @@ class FoldRun:
 
 
 def _finite(figures: Mapping[str, float | None]) -> dict[str, Any]:
-    """Convert values to plain floats; missing or infinite ones become None."""
+    """Return a dictionary with the values as plain floats; missing or infinite ones become None."""
     return {name: None if value is None or not np.isfinite(value) else float(value) for name, value in figures.items()}
 
 
@@ -478,7 +488,10 @@ def check_methods(estimators: Mapping[str, Any]) -> None:
 
 
 def quiet_clone(estimator: Any, n_jobs: int | None) -> Any:
-    """Return a clone that prints nothing (also in nested estimators), and uses one thread if folds run in parallel."""
+    """Return a clone of an estimator that prints nothing, also in nested estimators.
+
+    Unless ``n_jobs`` is None, folds run in parallel, and the clone uses one thread.
+    """
     copy = clone(estimator)
     one_thread = n_jobs is not None and effective_jobs(n_jobs) > 1
     changes: dict[str, int] = {}

@@ -87,15 +87,21 @@ def render_comparison(
 class Compared:
     """Numbers of a `Comparison`, and tests of every method against a reference over the folds.
 
+    Parameters
+    ----------
+    comparison : Comparison
+    first : name of the measure by which methods are ordered.
+    reference : name of the method that others are tested against; None for the best one.
+
     Attributes
     ----------
-    measures : measures that have values; methods are ordered by the first one.
+    measures : measures that have values, `first` first.
     order : positions of the methods, the best first; equal methods keep their order.
-    reference : position of the method that others are tested against.
+    reference : position of the reference.
     values : by name of a measure, (n_data, n_methods, n_splits) values on the folds, NaN if unknown.
-    matrix : by name of a measure, (n_data, n_methods) means over folds that all methods have.
-    corrected : function that tests method `j` minus the reference on data set `i`, corrected for overlapping training
-        sets.
+    matrix : function of the name of a measure that returns means over the folds, (n_data, n_methods); NaN if a method
+        failed on a fold on which another one succeeded.
+    corrected : function of the name of a measure, `i` and `j` that returns the test of `_corrected`, cached.
     """
 
     def __init__(self, comparison: Any, first: str, reference: str | None = None) -> None:
@@ -125,25 +131,30 @@ class Compared:
         return self._summary[column].to_numpy().reshape(len(self.data), -1)
 
     def mean(self, column: str) -> np.ndarray:
-        """Return means of a measure over the data sets that have a value, (n_methods,)."""
+        """Return means over the data sets that have a value, (n_methods,), of the means of ``column`` over the
+        folds.
+        """
         return _over_data(self.means(column))
 
     def known_matrix(self, measure: Measure) -> np.ndarray:
-        """Return means of a measure by data set and method, (n_known, n_methods), of data sets on which a method has a
+        """Return means of a measure over the folds, (n_known, n_methods), on the data sets on which any method has a
         value.
         """
         matrix = self.matrix(measure.name)
         return np.asarray(matrix[~np.isnan(matrix).all(axis=1)])
 
     def _corrected(self, name: str, i: int, j: int) -> tests_of.PairedTest:
-        """Return the corrected test of method `j` minus the reference by measure ``name`` on data set `i`."""
+        """Return the corrected resampled t-test of method `j` minus the reference on the folds of data set `i`.
+
+        ``name`` is that of the measure.
+        """
         values = self.values[name][i]
         return tests_of.corrected_resampled_t(values[j], values[self.reference], self.test_share)
 
     def student(self, name: str, i: int, j: int) -> tests_of.PairedTest:
-        """Return Student's test of method `j` minus the reference by measure ``name`` on data set `i`.
+        """Return Student's paired t-test of method `j` minus the reference on the folds of data set `i`.
 
-        It is not corrected for overlapping training sets.
+        ``name`` is that of the measure. The test is not corrected for overlapping training sets.
         """
         values = self.values[name][i]
         return tests_of.paired_t(values[j], values[self.reference])
@@ -151,6 +162,8 @@ class Compared:
     def mark(self, measure: Measure, i: int, j: int) -> str:
         """Return "better" or "worse" if method `j` differs significantly from the reference on data set `i`, otherwise
         "".
+
+        The test is the corrected resampled t-test over the folds, by ``measure``.
         """
         sign = 0 if j == self.reference else self.corrected(measure.name, i, j).sign(ALPHA)
         return "" if not sign else "better" if (sign > 0) == measure.higher_is_better else "worse"
@@ -163,8 +176,10 @@ def _over_data(means: np.ndarray) -> np.ndarray:
 
 
 def tradeoff_figure(folds: Compared) -> Figure:
-    """Return a figure of quality against effort: the mean of the first measure, number of features, and seconds by
-    method.
+    """Return a figure of quality against effort, with a point for each method.
+
+    Quality is the mean of the first measure over folds and data sets; efforts are the mean number of features and
+    seconds.
     """
     quality = folds.measures[0].capitalised
     frame: dict[str, list[Any]] = {"method": list(map(_shown, folds.methods))}
@@ -176,10 +191,9 @@ def tradeoff_figure(folds: Compared) -> Figure:
 
 
 def best_methods(folds: Compared) -> tuple[list[int], int | None]:
-    """Return the positions of the methods with the best average rank by the first measure, and a number of others.
+    """Return positions of the methods with the best average rank by the first measure, and how many others are worse.
 
-    The number counts the methods that are significantly worse. It is None if several methods are best or nothing can be
-    tested.
+    Only significantly worse methods count. The number is None if several methods are best or nothing can be tested.
     """
     measure = next(iter(folds.measures), None)
     if measure is None or len(folds.methods) < 2 or not len(matrix := folds.known_matrix(measure)):
@@ -207,9 +221,9 @@ class GridCell:
 
     Attributes
     ----------
-    text, under : number, and the text below it.
-    is_best : whether the number is the best of its column.
-    mark : "better" or "worse" if it differs significantly from that of the reference, otherwise empty.
+    text, under : a number as text, and a smaller text below it.
+    is_best : whether the number is the best of its measure.
+    mark : "better" or "worse" if the method differs significantly from the reference, otherwise empty.
     """
 
     text: str
@@ -236,9 +250,10 @@ class Grid:
 
 
 def means_table(folds: Compared) -> Grid:
-    """Return a table with one line per method.
+    """Return a table with one line per method, and one column per measure and effort.
 
-    For one data set it shows mean and deviation over folds; for several, means over the data sets and average ranks.
+    For one data set, cells show mean and standard deviation over the folds; for several, the mean over the data sets
+    and the average rank.
     """
     single = len(folds.data) == 1
     cells = [_own_cells(measure, folds, 0) if single else _mean_cells(measure, folds) for measure in folds.measures]
@@ -249,10 +264,11 @@ def means_table(folds: Compared) -> Grid:
 
 
 def difference_table(folds: Compared) -> Grid:
-    """Return a table of every other method against the reference.
+    """Return a table with one line for each method other than the reference, and one column per measure.
 
-    For one data set it shows difference and p-value; for several, wins and losses of the reference by the corrected
-    test, and below them by Student's.
+    For one data set, cells show the mean difference, method minus reference, and its p-value by the corrected resampled
+    t-test over the folds. For several, they show on how many data sets the reference is significantly better and worse,
+    by this test and, below, by Student's t-test.
     """
     cell = _difference_cell if len(folds.data) == 1 else _wins_cell
     others = [j for j in folds.order if j != folds.reference]
@@ -261,8 +277,10 @@ def difference_table(folds: Compared) -> Grid:
 
 
 def data_tables(folds: Compared) -> list[Grid]:
-    """Return a table for every measure, with one line per data set and one column per method; then features and
-    seconds.
+    """Return tables with one line per data set and one column per method.
+
+    There is one table for each measure (mean and standard deviation over the folds), then one for the number of
+    features and one for the seconds of a fit.
     """
     tables = {m.capitalised: [_own_cells(m, folds, i) for i in range(len(folds.data))] for m in folds.measures}
     for name, title in (("n_features", "Features selected"), ("fit_seconds", "Fit, time of a fold")):
@@ -276,8 +294,8 @@ def data_tables(folds: Compared) -> list[Grid]:
 
 
 def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
-    """Return a cell for each method with the mean and standard deviation of a measure over the folds of one
-    data set.
+    """Return, for each method, a cell with mean and standard deviation of a measure over the folds of data set
+    ``i``.
     """
     name, cells = measure.name, []
     has_value = ~np.isnan(folds.values[name][i])
@@ -291,10 +309,9 @@ def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
 
 
 def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
-    """Return a cell with the mean of a measure over data sets for each method.
+    """Return, for each method, a cell with its mean of a measure over data sets, and its average rank below.
 
-    If a method has no results on a data set, its mean is over the other ones and never marked as best. ``folds`` has
-    the numbers of the comparison.
+    If a method has no results on a data set, its mean is over the other ones and never marked as best.
     """
     matrix = folds.known_matrix(measure)
     if not len(matrix):
@@ -309,16 +326,19 @@ def _mean_cells(measure: Measure, folds: Compared) -> list[GridCell]:
 
 
 def _effort_cells(means: np.ndarray, name: str) -> list[GridCell]:
-    """Return a cell for each method with its mean number of features, or seconds; ``means`` has shape (n_methods,)."""
+    """Return, for each method, a cell with its mean number of features or of seconds, ``means`` (n_methods,).
+
+    ``name`` is "n_features", or the name of a time.
+    """
     if name != "n_features":
         return [GridCell(words.format_seconds(mean)) for mean in means.tolist()]
     return [GridCell(words.format_number(mean, 0 if mean >= 1000 else 1)) for mean in means.tolist()]
 
 
 def _difference_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
-    """Return a cell with the difference of method `j` from the reference on the only data set, and its p-value.
+    """Return a cell with the mean difference in a measure, method `j` minus the reference, on the only data set.
 
-    ``folds`` has the numbers of the comparison.
+    Below is its p-value by the corrected resampled t-test over the folds.
     """
     test = folds.corrected(measure.name, 0, j)
     difference = words.format_signed(test.difference, measure.digits)
@@ -326,9 +346,10 @@ def _difference_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
 
 
 def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
-    """Return a cell with wins and losses of the reference against method `j`, by the corrected test and by Student's.
+    """Return a cell with the numbers of data sets on which the reference is significantly better and worse than method
+    `j`.
 
-    ``folds`` has the numbers of the comparison.
+    The test over folds is the corrected resampled t-test and, in the text below, Student's.
     """
     better, counts = 1 if measure.higher_is_better else -1, []
     for test_of in (folds.corrected, folds.student):
@@ -338,7 +359,9 @@ def _wins_cell(measure: Measure, folds: Compared, j: int) -> GridCell:
 
 
 def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
-    """Return a mask of the best of ``values``, (n_methods,); all False if only one method has a value."""
+    """Return a mask of the best of ``values`` of a measure, (n_methods,), ties included; all False if fewer than two
+    have one.
+    """
     present = values[~np.isnan(values)]
     if present.size < 2:
         return np.zeros(values.shape, dtype=bool)
@@ -348,7 +371,10 @@ def _best(values: np.ndarray, measure: Measure) -> np.ndarray:
 
 
 def fold_figure(folds: Compared, i: int, most: int = 3) -> Figure:
-    """Return a figure of the folds of data set ``i``: dots by the first ``most`` measures, and ticks for means."""
+    """Return a figure of the folds of data set ``i`` with a panel for each of the first ``most`` measures.
+
+    A dot is the value of a method on a fold, a tick its mean.
+    """
     dots: list[tuple[Any, ...]] = []
     means: list[tuple[Any, ...]] = []
     for measure, j in itertools.product(folds.measures[:most], folds.order):
@@ -365,13 +391,13 @@ def fold_figure(folds: Compared, i: int, most: int = 3) -> Figure:
 
 @dataclass(frozen=True)
 class RankPart:
-    """Ranks by one measure, and the tests of pairs of methods.
+    """Average ranks of the methods by one measure, and the tests of pairs of methods.
 
     Attributes
     ----------
-    figure : average ranks.
+    figure : figure of the average ranks.
     pairs : table of the tests.
-    friedman : test of all methods over data sets, or None.
+    friedman : result of Friedman's test over data sets; None for a single data set.
     note : remark on the tests, or empty.
     """
 
@@ -389,7 +415,11 @@ def why_no_ranks(folds: Compared) -> str | None:
 
 
 def rank_parts(folds: Compared) -> list[RankPart]:
-    """Return the ranks by every measure: over the folds of a single data set, or over several data sets with values."""
+    """Return average ranks and tests for every measure: over the folds of a single data set, otherwise over data sets.
+
+    Of several data sets, those on which no method has a value are ignored; a measure with fewer than two others is
+    omitted.
+    """
     if why_no_ranks(folds) is not None:
         return []
     return [part for measure in folds.measures if (part := _part(measure, folds)) is not None]
@@ -404,7 +434,10 @@ def ranks_figure(folds: Compared) -> Figure:
 
 
 def methods_figure(comparison: Any, kind: str, measure: str) -> Figure:
-    """Return the figure of `Comparison.plot`, which describes the arguments."""
+    """Return the figure of a comparison of a ``kind``, "tradeoff" or "ranks", by ``measure``; see `Comparison.plot`.
+
+    A ValueError is raised if there is no such kind, or nothing to draw.
+    """
     if kind not in FIGURES:
         raise ValueError(f"kind must be one of {', '.join(map(repr, FIGURES))}, got {kind!r:.80}.")
     folds = Compared(comparison, measure)
@@ -420,7 +453,7 @@ FIGURES = {"tradeoff": tradeoff_figure, "ranks": ranks_figure}
 
 
 def _part(measure: Measure, folds: Compared) -> RankPart | None:
-    """Return the ranks by a measure; None if fewer than two of several data sets have values."""
+    """Return average ranks and tests by a measure; None if fewer than two of several data sets have values."""
     if len(folds.data) == 1:
         return _fold_part(measure, folds)
     matrix = folds.known_matrix(measure)
@@ -441,7 +474,7 @@ def fewest_data_sets(n_methods: int, alpha: float) -> int:
 
 
 def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> RankPart:
-    """Return ranks over data sets, and signed-rank tests of all pairs.
+    """Return average ranks over data sets, with Friedman's test and signed-rank tests of all pairs of methods.
 
     ``matrix`` are means of the measure, (n_data, n_methods), and ``methods`` the names of its columns.
     """
@@ -460,7 +493,9 @@ def _data_part(measure: Measure, matrix: np.ndarray, methods: Sequence[str]) -> 
 
 
 def _fold_part(measure: Measure, folds: Compared) -> RankPart:
-    """Return ranks over the folds of the single data set, and tests of all pairs over the folds."""
+    """Return average ranks over the folds of the single data set, and corrected resampled t-tests of all pairs of
+    methods.
+    """
     values, methods, title = folds.values[measure.name][0].T, folds.methods, measure.capitalised
     values = values[~np.isnan(values).all(axis=1)]
     pairs = itertools.combinations(range(len(methods)), 2)
@@ -476,9 +511,10 @@ def _fold_part(measure: Measure, folds: Compared) -> RankPart:
 
 
 def _pairs_table(titles: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> PrintedTable:
-    """Return a table of the pairs of methods with the lowest p-values.
+    """Return a printed table of pairs of methods, limited to the first `MAX_PAIRS`.
 
-    A line has the names of two methods, a text, and p-values, and ``titles`` are those of the text and the p-values.
+    Each of ``lines`` has the names of two methods, a text, and p-values, by which lines are in ascending order;
+    ``titles`` are those of the text and the p-values.
     """
     rows = [
         (_shown(first), _shown(second), text, *(words.p_text(p).removeprefix("p ") for p in p_values))

@@ -69,9 +69,10 @@ class Comparison(ShortRepr):
         rows: Mapping[Key, dict[str, Any]],
         complete: bool = True,
     ) -> Comparison:
-        """Return the comparison of some data sets, methods and folds, whose results are selected from ``rows``.
+        """Return the comparison of some data sets and methods on the folds of a protocol.
 
-        ``rows`` are results by data set, method, repeat and fold. ``complete`` says whether the run came to its end.
+        ``rows`` are results by data set, method, repeat and fold, of which it selects its own. ``complete`` is False if
+        Ctrl-C ended the run.
         """
         data, methods = tuple(data), tuple(methods)
         places = [(repeat, fold) for repeat in range(protocol.n_repeats) for fold in range(protocol.n_folds)]
@@ -390,11 +391,16 @@ def standings(comparison: Comparison, measure: str, data: str | None = None) -> 
     ranks = average_ranks(values, better)
 
     def test(one: int, other: int) -> PairedTest:
-        """Return the test of one method against another, given by positions."""
+        """Return the corrected resampled t-test of the method at position ``one`` (first) against the one at
+        ``other``.
+        """
         return corrected_resampled_t(values[:, one], values[:, other], comparison.test_share)
 
     def place_of(place: int) -> tuple[bool, float, int]:
-        """Return the key by which a method, given by its position, is sorted."""
+        """Return the sort key of the method at position ``place``.
+
+        Methods that failed on a fold are last, the others are in the order of their mean, the best first.
+        """
         column = values[:, place]
         return bool(np.isnan(column).any()), -sign * float(np.round(np.nanmean(column), 12)), place
 
@@ -420,8 +426,9 @@ _Rows = Annotated[int, msgspec.Meta(gt=0, lt=2**53)]
 
 
 class Result(TypedDict):
-    """Result of a method on a fold: its measures, or an error; ``figures`` are further measures that the method
-    reports.
+    """Result of a method on a fold: either measures, or the message of an error.
+
+    Fields are those of `Comparison.frame`, and ``figures``, further measures by name that the method reports.
     """
 
     data: str
@@ -445,9 +452,10 @@ class Result(TypedDict):
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """Line of a file of results.
+    """Line of a file of results, of one of three kinds.
 
-    It has the settings of the folds, a description of a data set or a method, or a result with its checksum.
+    ``comparison`` has the settings of the folds; ``description`` describes the data set ``data`` or the method
+    ``method``; ``result`` is a `Result` as JSON, with its checksum ``crc32``.
     """
 
     comparison: dict[str, int | str] | None = None
@@ -552,7 +560,7 @@ class ComparisonFile:
     def _describe(self, kind: str, what: str, descriptions: Mapping[str, str]) -> None:
         """Store new descriptions, by name, for the next write; ValueError if one contradicts the file.
 
-        ``kind`` is "data" or "method", and ``what`` names a contradiction in the message.
+        ``kind`` is "data" or "method", and ``what`` describes the conflicting results in the message.
         """
         described = self._described[kind]
         for name, description in descriptions.items():
@@ -578,7 +586,7 @@ class ComparisonFile:
             raise ValueError(f"{path} cannot be written ({error.strerror}); choose another file.") from error
 
     def _read(self, path: Path) -> None:
-        """Read the file, if it exists; ValueError if it is damaged or of another kind."""
+        """Read the content of the file, if it exists, into memory; ValueError if it is damaged or of another kind."""
         try:
             content = path.read_bytes() if path.exists() else b""
         except OSError as error:
@@ -634,10 +642,10 @@ def _is_version(value: object) -> bool:
 
 
 def _protocol(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without the version."""
+    """Return the settings of a file without the version of bayesieve."""
     return {name: value for name, value in settings.items() if name != _VERSION}
 
 
 def key_of(row: Mapping[str, Any]) -> Key:
-    """Return data set, method, repeat and fold of a result."""
+    """Return the key of a result: names of data set and method, numbers of repeat and fold."""
     return str(row["data"]), str(row["method"]), int(row["repeat"]), int(row["fold"])

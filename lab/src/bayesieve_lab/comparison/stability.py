@@ -229,7 +229,7 @@ def selection_stability(
     quiet = quiet_clone(selector, n_jobs)
 
     def select(rows: np.ndarray) -> _Fold:
-        """Fit the selector to the rows of a fold, and return its selection."""
+        """Fit a clone of the selector to the rows at positions ``rows``, and return its selection."""
         began = time.perf_counter()
         model = clone(quiet)
         options = {} if weights is None else {"sample_weight": weights[rows]}
@@ -266,7 +266,13 @@ def selection_stability(
 class _Fold(NamedTuple):
     """Selection from the training rows of one fold.
 
-    ``weights`` (n_features,) are those of the features ``names``; ``trace`` is the record of the search, or None.
+    Attributes
+    ----------
+    names : names of the candidate features.
+    weights : (n_features,) their weights; 0 if not selected.
+    trace : record of the search, or None.
+    seconds : duration of the fit.
+    n_rows : number of training rows.
     """
 
     names: tuple[str, ...]
@@ -279,9 +285,10 @@ class _Fold(NamedTuple):
 def _run_folds(
     select: Callable[[np.ndarray], _Fold], folds: list[np.ndarray], n_jobs: int | None, progress: Progress | None
 ) -> tuple[list[_Fold], bool]:
-    """Return the results of the finished folds, in order, and whether all folds are finished.
+    """Return the results of the finished folds, in order, and whether all folds are finished (False after Ctrl-C).
 
-    ``select`` is called with the row positions of each of ``folds``, in ``n_jobs`` threads.
+    ``select`` is called with the row positions of each of ``folds``, in ``n_jobs`` threads. ``progress`` displays the
+    finished folds, unless it is None.
     """
     finished: dict[int, _Fold] = {}
 
@@ -307,7 +314,10 @@ def _run_folds(
 
 
 def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
-    """Return names and weights (n_features,) of all features in a fitted selector, and its trace or None."""
+    """Return the names of all features, their weights (n_features,) in a fitted selector, and the trace of its search.
+
+    The trace is None if the selector has none.
+    """
     weights = getattr(model, "weights_", getattr(model, "feature_weights_", None))
     if weights is None:
         if not hasattr(model, "get_support"):

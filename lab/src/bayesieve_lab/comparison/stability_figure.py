@@ -52,7 +52,10 @@ def stability_figure(stability: Any, *, title: str | None = None) -> Figure:
 
 
 def _stability_caption(stability: Any, n_never: int, n_hidden: int) -> str:
-    """Return the caption of the figure; ``n_never`` features were never selected, ``n_hidden`` are not drawn."""
+    """Return the caption of the figure of a `SelectionStability`.
+
+    ``n_never`` features were never selected; ``n_hidden`` features are not drawn.
+    """
     sizes = stability.n_selected.tolist()
     text = f"{plural(stability.n_folds, 'fold')} of {plural(len(stability.names), 'feature')}. Selected: "
     if min(sizes) == max(sizes):

@@ -139,14 +139,15 @@ class DataSets:
         return features, labels
 
     def _loadable(self, entry: Entry) -> bool:
-        """Return whether the data set on a line of the catalogue can be loaded."""
+        """Return whether a data set can be loaded, given its line of the catalogue: from the folder, or by download."""
         return self.folder is not None or bool(entry.cells["source"])
 
 
 def _check(entry: Entry, features: Any, labels: np.ndarray, fields: Sequence[str], where: str, remedy: str) -> None:
-    """Raise ValueError if a table differs from its line in the catalogue.
+    """Raise ValueError if a table differs from ``entry``, its line in the catalogue.
 
-    ``fields`` are the facts to compare, see `DataFacts`; ``where`` and ``remedy`` are parts of the message.
+    ``labels`` (n_rows,) are its classes, and ``fields`` the facts to compare, see `DataFacts`. The message says
+    ``where`` the table is, and ``remedy``, what to do.
     """
     different = differences(facts_of(features, labels), entry.facts, fields)
     if different:

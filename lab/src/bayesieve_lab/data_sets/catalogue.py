@@ -158,7 +158,10 @@ def _entry(path: Path, cells: dict[str, str], marks: tuple[str, ...], needed: tu
             raise ValueError(f"{path}: the line of data set {name!r} has no {column}.")
 
     def read(column: str, convert: Callable[[str], Any], wanted: str) -> Any:
-        """Return the cell of a column after conversion; ValueError, which says what is ``wanted``, if it is invalid."""
+        """Return the cell of a column, converted by the function ``convert``.
+
+        If it raises an error, a ValueError says that the cell must be ``wanted``, such as "a number from 0 to 1".
+        """
         try:
             return convert(cells[column])
         except (KeyError, ValueError):
@@ -191,7 +194,7 @@ def _share(text: str) -> float:
 
 
 def _mark(text: str) -> bool:
-    """Return whether a text is a true mark; KeyError if it is no mark."""
+    """Return whether the text of a mark means true; KeyError if it is not a mark."""
     return _MARKS[text.lower()]
 
 
@@ -216,7 +219,8 @@ def facts_of(features: Any, labels: np.ndarray) -> DataFacts:
 
 
 def differences(actual: DataFacts, expected: DataFacts, fields: Sequence[str] = ALL) -> str:
-    """Return differences in words, such as "151 rows instead of 150"; empty if all fields agree.
+    """Return the differences between two sets of facts in words, such as "151 rows instead of 150"; empty if there are
+    none.
 
     ``actual`` are the facts of the data set, ``expected`` those of the catalogue, ``fields`` the names of the facts to
     compare.
@@ -225,7 +229,7 @@ def differences(actual: DataFacts, expected: DataFacts, fields: Sequence[str] = 
 
 
 def _difference(field: str, actual: DataFacts, expected: DataFacts) -> str:
-    """Return the difference in one field in words; empty if the facts agree in it."""
+    """Return in words how the fact ``field`` differs between ``actual`` and ``expected``; empty if it agrees."""
     value, wanted = getattr(actual, field), getattr(expected, field)
     if field not in _SHARES:
         return "" if value == wanted else f"{value} {_COUNTS[field]} instead of {wanted}"

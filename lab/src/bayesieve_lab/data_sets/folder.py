@@ -14,9 +14,9 @@ from bayesieve_lab.data_sets.catalogue import CATALOGUE, Entry
 
 
 def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
-    """Return features and labels of a data set in a folder, from a table or from NAME.npz and NAME_labels.csv.
+    """Return features and labels of the data set that ``entry`` describes, from files in a folder.
 
-    For results and errors, see `DataSets.load`.
+    The files are a table, or NAME.npz and NAME_labels.csv. For results and errors, see `DataSets.load`.
     """
     path = _existing(folder / entry.cells["file"], entry)
     target = entry.cells["target"]
@@ -37,7 +37,7 @@ def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
 
 
 def _existing(path: Path, entry: Entry) -> Path:
-    """Return a path; FileNotFoundError, which names the data set, if there is no such file."""
+    """Return ``path``; FileNotFoundError, which names the data set ``entry``, if there is no such file."""
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no file {path}, which {CATALOGUE} names for data set {entry.name!r}; add it or correct the line."
@@ -46,9 +46,9 @@ def _existing(path: Path, entry: Entry) -> Path:
 
 
 def _labels(frame: Any, target: str, path: Path) -> np.ndarray:
-    """Return the labels in the column ``target``, (n_rows,): integers, or text as objects.
+    """Return the labels in the column ``target`` of a table, (n_rows,): integers, or text as objects.
 
-    Raise ValueError, which names the file, if there is no such column, or a label is missing.
+    Raise ValueError, which names the file ``path``, if there is no such column, or a label is missing.
     """
     if target not in frame.columns:
         raise ValueError(f"{path} has no column {target!r}, which {CATALOGUE} names as the target.")

@@ -16,10 +16,10 @@ REMEDY = "give the folder of a copy as --data DIR, laid out as lab/data-sets.md 
 
 
 def download(entry: Entry) -> tuple[Any, np.ndarray]:
-    """Return features and labels of a data set of the papers, with the columns and kinds in its line of the catalogue.
+    """Return features and labels of a data set of the papers, from OpenML.
 
-    If the line has several OpenML ids, their features are joined; rows and labels must be equal in all. For results and
-    errors, see `DataSets.load`.
+    ``entry``, its line of the catalogue, has the OpenML ids, columns to drop and kinds of columns. If there are several
+    ids, their features are joined; rows and labels must be equal in all. For results and errors, see `DataSets.load`.
     """
     ids = [int(number) for number in entry.cells["source"].removeprefix("openml:").split()]
     parts = [_part(entry, number) for number in ids]
@@ -32,8 +32,9 @@ def download(entry: Entry) -> tuple[Any, np.ndarray]:
 
 
 def _part(entry: Entry, number: int) -> tuple[Any, np.ndarray]:
-    """Return features and labels of the OpenML data set with a number, with the columns and kinds of a
-    catalogue line.
+    """Return features and labels of the OpenML data set with the id ``number``.
+
+    Columns and their kinds are those of ``entry``, a line of the catalogue.
     """
     bunch = _fetch(entry.name, number)
     labels = _labels(bunch.target)
@@ -48,7 +49,7 @@ def _part(entry: Entry, number: int) -> tuple[Any, np.ndarray]:
 
 
 def _fetch(name: str, number: int) -> Any:
-    """Return a data set of OpenML, by its number, as scikit-learn returns it; ``name`` is for messages."""
+    """Return the data set of OpenML with the id ``number``, as returned by scikit-learn; ``name`` is for messages."""
     from sklearn import datasets
 
     try:
@@ -73,14 +74,14 @@ def _fetch(name: str, number: int) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of an exception in one line, or its class."""
+    """Return the message of an exception in one line, or the name of its class if there is no message."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def _labels(target: Any) -> np.ndarray | None:
-    """Return labels as declared by OpenML, text or numbers (integers if whole); None if some are missing.
+    """Return the column of labels as an array, (n_rows,): text, or numbers (integers if all are whole).
 
-    ``target`` is the column of labels.
+    It is None if labels are missing. ``target`` is the column as returned by scikit-learn.
     """
     labels = np.asarray(target)
     if labels.dtype.kind == "f":
@@ -92,10 +93,10 @@ def _labels(target: Any) -> np.ndarray | None:
 
 
 def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]:
-    """Return the kinds of columns that differ from OpenML's, by name of the column.
+    """Return the kind, "numeric" or "categorical", of each column whose kind should differ from OpenML's, by name.
 
-    They are parsed from the line of the catalogue: "categorical=a;b", or "numeric=*" for all columns. ``names`` are all
-    columns, ``dropped`` those that are not used.
+    They are parsed from ``entry``, a line of the catalogue: "categorical=a;b", or "numeric=*" for all columns.
+    ``names`` are all columns, ``dropped`` those that are not used; a ValueError is raised for a column in neither.
     """
     kind, _, columns = entry.cells["kinds"].partition("=")
     chosen = names if columns == "*" else [name for name in columns.split(";") if name]
@@ -123,7 +124,8 @@ def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
 def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -> Any:
     """Return a column as a polars series, with nulls for missing values.
 
-    ``cells`` (n_rows,) are numbers, or positions in ``categories``; ``kind`` converts to "numeric" or "categorical".
+    ``cells`` (n_rows,) are numbers or, unless ``categories`` is None, positions in these. ``kind`` is the kind to
+    convert to, "numeric" or "categorical"; None keeps that of OpenML.
     """
     missing = np.isnan(np.asarray(cells, dtype=np.float64))
     if categories is None:
@@ -139,9 +141,9 @@ def _column(cells: np.ndarray, categories: list[Any] | None, kind: str | None) -
 
 
 def _side_by_side(frames: list[Any]) -> Any:
-    """Return the columns of all frames side by side.
+    """Return one frame with the columns of all frames.
 
-    Names that occur in several frames are extended by the number of the frame.
+    Names that occur in several frames are extended by the number of the frame, from 1.
     """
     counts = np.unique(np.concatenate([frame.columns for frame in frames]), return_counts=True)
     shared = {str(name) for name, count in zip(*counts, strict=True) if count > 1}

@@ -13,7 +13,7 @@ _WIDTH, _HEIGHT = 220, 180
 
 
 class Point(NamedTuple):
-    """Point of a panel."""
+    """Point of a panel, in units of its axes."""
 
     x: float
     y: float
@@ -39,7 +39,14 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """Series over a pair of axes with titles; both are logarithmic if ``log``."""
+    """Plot of several series.
+
+    Attributes
+    ----------
+    title, x_title, y_title : titles of the plot and of its axes.
+    series : the series to draw.
+    log : whether both axes are logarithmic.
+    """
 
     title: str
     x_title: str
@@ -73,5 +80,5 @@ def scatter(title: str, panels: Sequence[Panel], *, columns: int = 3) -> str:
 
 
 def _among(places: Sequence[int]) -> str:
-    """Return a Vega expression that is true for the series at some positions."""
+    """Return a Vega expression that is true for data of the series at the positions ``places`` in their panel."""
     return f"indexof({list(places)}, datum.line) >= 0"

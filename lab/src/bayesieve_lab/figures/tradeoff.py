@@ -10,13 +10,15 @@ from bayesieve.report.page import Figure
 
 
 def beaten(values: Mapping[str, Mapping[str, float]]) -> dict[str, str | None]:
-    """Return, for each method, another one that dominates it (Pareto), or None.
+    """Return, for each method, another method that dominates it (Pareto); None if there is none.
 
     ``values`` has values by method and criterion; higher is better.
     """
 
     def beats(theirs: Mapping[str, float], mine: Mapping[str, float]) -> bool:
-        """Return whether one method is at least as good as another by all criteria, and better by one."""
+        """Return whether ``theirs`` are at least as good as ``mine`` by all criteria, and better by one; values are by
+        criterion.
+        """
         return all(theirs[c] >= mine[c] for c in mine) and any(theirs[c] > mine[c] for c in mine)
 
     return {
@@ -82,7 +84,10 @@ def tradeoff_figure(
 
 
 def _plane(across: str, up: str, width: float) -> Spec:
-    """Return the Vega-Lite specification of a plot with the criterion ``across`` to the right and ``up`` upwards."""
+    """Return the Vega-Lite specification of a plot of the criteria ``across`` (x axis) and ``up`` (y axis).
+
+    ``width`` is that of the plot in pixels.
+    """
     x, y = number(across, across, padding=14), number(up, up, padding=14)
     kinds = {"dot": ("point", "dot"), "hollow": ("point", "hollow"), "apart": ("square", "main")}
     dots = [layer(mark, style, where=f"datum.kind === '{kind}'", x=x, y=y) for kind, (mark, style) in kinds.items()]
