@@ -104,8 +104,14 @@ def fit_cautions(
 
 
 def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder, positive: int | None) -> list[Caution]:
-    """Return cautions about the raw columns of coded rows, such as copies of the target, identifiers and special
-    codes.
+    """Return cautions about the raw columns of coded rows, such as copies of the target, identifiers and special codes.
+
+    Parameters
+    ----------
+    coded : codes of the rows, with classes and weights.
+    table : raw values of the same rows.
+    encoder : the fitted encoder.
+    positive : position of the class whose shares the texts state; None for the class whose shares differ most.
     """
     kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
@@ -144,18 +150,22 @@ class _Columns:
     large_sample: np.ndarray
 
     def partition(self, k: int, rows: np.ndarray) -> bytes:
-        """Return bytes that are equal for two columns if their levels divide the given rows in the same way."""
+        """Return bytes that are equal for two columns if their levels divide the rows at the positions ``rows`` in the
+        same way. ``k`` is the position of the column.
+        """
         codes = self.codes(k, rows)
         return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
 
     def known(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the given rows whose value in column k is neither missing nor unseen, shape (rows.size,)."""
+        """Return a mask, shape (len(rows),), of the rows whose value in column k is neither missing nor unseen.
+        ``rows`` are positions.
+        """
         codes, missing = self.codes(k, rows), self.levels[k].missing_code
         has_value = codes < self.levels.n_levels[k]
         return has_value if missing is None else has_value & (codes != missing)
 
     def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return the codes of column k in the given rows, shape (rows.size,)."""
+        """Return the codes of column k in the rows at the positions ``rows``, shape (len(rows),)."""
         return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
 
     @property
@@ -166,8 +176,8 @@ class _Columns:
         return self.large_sample if self.table.reads_rows else self.rows
 
     def values(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return the values of column k in the given rows: numbers (NaN if missing) or codes of categories (-1 if
-        missing), shape (rows.size,).
+        """Return the values of column k in the rows at the positions ``rows``, shape (len(rows),): numbers (NaN if
+        missing), or codes of categories (-1 if missing).
         """
         table = self.table.select([k])
         column = (table.take(rows) if rows.size < table.n_rows else table).column(0)
@@ -348,7 +358,7 @@ def _code_cautions(columns: _Columns, encoder: TableEncoder, positive: int | Non
 def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: int | None) -> Caution:
     """Return the caution about numbers of column k that look like codes of missing or special values.
 
-    ``out`` has these numbers and the range of the others. The text compares shares of the class at position
+    ``out`` holds these numbers and the range of the others. The text compares shares of the class at position
     ``positive``; None chooses the class whose shares differ most.
     """
     rows, coded = columns.rows_at_hand, columns.coded
@@ -373,7 +383,9 @@ def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: int | N
 
 
 def _split_groups(groups: list[list[int]], key: Callable[[int], bytes]) -> list[list[int]]:
-    """Split each group of columns by a key of its members; drop groups with one member."""
+    """Split each group of columns (positions) into columns with equal ``key``, a function of the position. Groups with
+    one member are dropped.
+    """
     parts = []
     for group in groups:
         of_key: dict[bytes, list[int]] = {}
@@ -387,7 +399,8 @@ def pattern(values: np.ndarray) -> bytes:
     """Return bytes that are equal for columns that are copies of each other, even in other units or with other category
     names.
 
-    The bytes describe which rows share a value or, for numbers that rarely repeat, the order of the rows by the column.
+    ``values`` (n_rows,) are the numbers or category codes of a column. The bytes describe which rows share a value or,
+    for numbers that rarely repeat, the order of the rows by the column.
     """
     distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
     codes = codes.astype(np.int32)
@@ -419,7 +432,8 @@ def standing_out(values: np.ndarray) -> dict[int, StandingOut]:
 
     Returns
     -------
-    dict from the position of a column to its codes
+    dict
+        `StandingOut` of each column with such numbers, by position of the column.
     """
     is_number = values > HIGHEST_SPECIAL
     n_numbers = is_number.sum(axis=1)
@@ -438,8 +452,10 @@ def standing_out(values: np.ndarray) -> dict[int, StandingOut]:
 
 
 def _codes_at_end(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[float]:
-    """Return the numbers that look like special codes at the upper (``end`` 1) or lower (-1) end of ascending
-    ``numbers`` with the given ``counts``.
+    """Return the numbers that look like special codes at one end of a column: the upper one if ``end`` is 1, the lower
+    one if it is -1.
+
+    ``numbers`` (n_values,) are the ascending distinct numbers of the column, and ``counts`` (n_values,) their rows.
     """
     if end < 0:
         numbers, counts = numbers[::-1], counts[::-1]
@@ -718,7 +734,9 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
 
 
 def in_blocks(codes: np.ndarray) -> np.ndarray:
-    """Return the number of rows by code in up to 20 blocks of consecutive rows, shape (n_blocks, n_codes)."""
+    """Return the number of rows by code in up to 20 blocks of consecutive rows, shape (n_blocks, n_codes). ``codes``
+    (n_rows,) are integers from 0.
+    """
     n_blocks = max(1, min(_BLOCKS, codes.size // _FEWEST_IN_BLOCK))
     ends = np.arange(n_blocks + 1) * codes.size // n_blocks
     n_codes = int(codes.max(initial=0)) + 1
@@ -726,11 +744,10 @@ def in_blocks(codes: np.ndarray) -> np.ndarray:
 
 
 def association(counts: np.ndarray) -> float:
-    """Return how much the shares of the columns differ between the rows of a table of counts, as Cramér's V from 0 to
-    1.
+    """Return how much the column shares differ between the rows of a contingency table, as Cramér's V from 0 to 1.
 
-    It is the largest V of one column against all others, minus the amount expected by chance, and 0 if chance may
-    explain it. Columns with small counts are skipped.
+    ``counts`` is the table, shape (n_blocks, n_codes). The result is the largest V of one column against all others,
+    minus the amount expected by chance, and 0 if chance may explain it. Columns with small counts are skipped.
     """
     from scipy.special import chdtrc
 
@@ -748,9 +765,10 @@ def association(counts: np.ndarray) -> float:
 
 
 def likeness_of_neighbours(codes: np.ndarray) -> float:
-    """Return Cohen's kappa of the classes of consecutive rows: how much more often they agree than in shuffled rows.
+    """Return Cohen's kappa of the classes of consecutive rows: how much more often they agree than in shuffled rows. It
+    is 0 if chance may explain the agreement.
 
-    It is 0 if chance may explain the agreement.
+    ``codes`` (n_rows,) are the class codes.
     """
     counts, n_rows = np.bincount(codes).astype(np.float64), codes.size
     if n_rows - counts.max() < _FEWEST_OTHERS:
@@ -762,5 +780,5 @@ def likeness_of_neighbours(codes: np.ndarray) -> float:
 
 
 def n_runs(codes: np.ndarray) -> int:
-    """Return the number of runs of equal consecutive codes."""
+    """Return the number of runs of equal consecutive entries in ``codes`` (n_rows,)."""
     return 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))

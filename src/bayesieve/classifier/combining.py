@@ -91,7 +91,11 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
 
 
 def _grids(card: Scorecard, reader: RowReader, table: Table, rows: Rows) -> dict[int, np.ndarray]:
-    """Return, for the position of each pair, the number (or weight) of rows by grid cell and class."""
+    """Return the number (or weight) of rows by level of the first column, level of the second column and class, for
+    each feature that is a pair, by its position.
+
+    Each array has the shape (n_levels of the first column, n_levels of the second, n_classes).
+    """
     pairs = {k: f.levels for k, f in enumerate(card.features) if isinstance(f.levels, PairLevels)}
     if not pairs:
         return {}

@@ -173,7 +173,9 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
         return self.update()
 
     def _coded(self, X: Any, y: Any, sample_weight: Any, first: bool) -> CodedTable:
-        """Return rows of codes as a `CodedTable` with classes; ``first`` is whether no rows were counted before."""
+        """Return rows of codes as a `CodedTable` with classes and weights. ``first`` is True if no rows were counted
+        before.
+        """
         codes = read_codes(self, X, reset=first)
         if first:
             self.n_features_in_ = codes.n_features
@@ -218,8 +220,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     @property
     def evidence_(self) -> list[np.ndarray]:
-        """Log probabilities of the levels times the weight of the feature: for each feature an array (n_levels,
-        n_classes), in nats.
+        """Contribution of each level of each feature to the log joint of each class: arrays (n_levels, n_classes) of
+        weight * log P(level | class), in nats.
         """
         check_is_fitted(self, "feature_log_prob_")
         return [w * logs for w, logs in zip(self.feature_weights_, self.feature_log_prob_, strict=True)]

@@ -88,7 +88,7 @@ class ModelEditor:
         return self._without("flatten", feature)
 
     def _without(self, what: str, feature: str) -> ModelEditor:
-        """Remove a feature from the model, and record the edit as ``what``."""
+        """Remove a feature from the model, and record the edit under the kind ``what``."""
         return self._of_feature(what, feature, lambda one: edits.without(one, self._card.class_counts.sum()))
 
     def drop(self, feature: str) -> ModelEditor:
@@ -213,9 +213,10 @@ class ModelEditor:
         return figures
 
     def _of_feature(self, what: str, name: str, change: Callable[[Feature], tuple[Feature, str, str]]) -> ModelEditor:
-        """Change a feature by its ``name``, and record the edit as ``what``.
+        """Change the feature ``name``, and record the edit under the kind ``what``.
 
-        ``change`` returns the new feature, and texts of what was changed, before and after.
+        ``change`` is a function of the feature that returns the new feature, and descriptions of the edited item before
+        and after.
         """
         names = [feature.name for feature in self._card.features]
         if name not in names:
@@ -232,7 +233,9 @@ class ModelEditor:
         return self._add(what, name, replace(self._card, features=features), before, after)
 
     def _add(self, what: str, feature: str | None, card: Scorecard, before: str, after: str) -> ModelEditor:
-        """Make ``card`` the current scorecard, and record the edit ``what`` with the texts ``before`` and ``after``."""
+        """Make ``card`` the current scorecard, and record an edit of the kind ``what``. ``before`` and ``after``
+        describe the edited item.
+        """
         self._card = card
         self._steps.append((Edit(what, feature, "", utc_now(), "", before, after), card))
         return self

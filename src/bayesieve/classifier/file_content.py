@@ -60,7 +60,9 @@ def export_header(model: SelectiveNB, name: str | None = None) -> dict[str, str]
 
 
 def _parts(data: dict[str, Any], dumps: _Write) -> dict[str, list[str]]:
-    """Return every entry of a model as a list of JSON texts: one text per object of a list, otherwise a single text."""
+    """Return the JSON texts of every entry of a model, as lists by name: a text for each object if the entry is a list
+    of objects, otherwise a single text. ``dumps`` converts a value to JSON.
+    """
     try:
         return {
             key: [dumps(entry) for entry in value] if _is_list_of_objects(value) else [dumps(value)]

@@ -187,15 +187,17 @@ def _rules_file(levels: str | os.PathLike[str]) -> RulesFile | None:
 
 
 def options_of_file(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return constructor options from the options in a model file. Objects become `OptionText`, which ``fit`` does not
-    accept.
+    """Return constructor options from the ``options`` in a model file. Objects become `OptionText`, which ``fit`` does
+    not accept.
+
+    ``rules`` are the rules for levels in the file, the value of the option ``levels`` if it was set; or None.
     """
     plain = {name: _from_plain(value) for name, value in options.items()}
     return plain | {"levels": dict(rules) if plain.get("levels") and rules is not None else None}
 
 
 def _from_plain(value: Any) -> Any:
-    """Return an option from its JSON value; a dict with the only key "object" becomes an `OptionText`."""
+    """Return the value of an option from its JSON value. A dict with the only key "object" becomes an `OptionText`."""
     if isinstance(value, dict):
         text = value.get("object")
         if len(value) == 1 and isinstance(text, str):

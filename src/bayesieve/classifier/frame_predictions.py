@@ -75,7 +75,9 @@ def of_rows(model: SelectiveNB, frame: Any) -> Any:
 
 
 def _label_dtype(labels: list[Any]) -> Any:
-    """Return the narwhals type of the column of predicted labels; None if narwhals can infer it from the values."""
+    """Return the narwhals type of the column of predicted labels, given all class labels; None if narwhals can infer it
+    from the values.
+    """
     if type(labels[0]) is int:
         return nw.UInt64 if labels[-1] >= 2**63 else nw.Int64
     return {str: nw.String, float: nw.Float64, bool: nw.Boolean}.get(type(labels[0]))

@@ -118,9 +118,9 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
 
 
 def _from_text(content: bytes, file: Path) -> SelectiveNB:
-    """Return the model in the bytes of a file; ``file`` is its path, for messages.
+    """Return the model from the content of a file. ``file`` is its path, for messages.
 
-    Raise ValueError if they are no model of this version, or `Damaged` if they contradict each other.
+    Raise ValueError if the content is not a model of this version, or `Damaged` if its values contradict each other.
     """
     data = _parse(content, file)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -146,8 +146,8 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
 
 
 def _parse(content: bytes, file: Path) -> Any:
-    """Return the JSON value in the bytes of a file; ``file`` is its path, for messages. Raise ValueError for other
-    content.
+    """Return the JSON value in the content of a file. ``file`` is its path, for messages. Raise ValueError if it is not
+    JSON.
     """
     try:
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)

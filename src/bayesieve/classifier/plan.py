@@ -142,7 +142,11 @@ class FitPlan:
         )
 
     def search_options(self, groups: Any, task: FitTask) -> dict[str, Any]:
-        """Return the arguments of the search other than the rows. Warn if the search ignores ``groups``."""
+        """Return the arguments of the selector's search other than the rows, by name. Warn if the search ignores
+        ``groups``.
+
+        ``groups`` are the groups of the rows or None, and ``task`` is the receiver of progress reports.
+        """
         options: dict[str, Any] = {"task": task} if self.selector.takes("task") else {}
         if isinstance(self.selector, CompressionAveraging) and self.granularity in ("levels", "cells"):
             options["thorough"] = True
@@ -251,7 +255,7 @@ def are_equal(one: Any, other: Any) -> bool:
 
 
 def _left_at_defaults(estimator: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that the estimator has as parameters with their default values."""
+    """Return those of ``options`` that are parameters of the estimator with the default value of its class."""
     defaults = arguments(type(estimator))  # type: ignore[arg-type]
     return {
         name: value

@@ -349,10 +349,9 @@ class Predicting(ClassifierMixin, BaseEstimator):
             The first 1,000 rows of a LazyFrame or relation are read immediately, to warn about columns with values
             never seen in training.
 
-            Returns
-            -------
-            dataframe or query of the type of ``frame``
-
+        Returns
+        -------
+        dataframe or query of the type of ``frame``
         Raises
         ------
         ValueError

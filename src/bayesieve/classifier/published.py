@@ -38,7 +38,7 @@ def _of_boulle(selector: Any, **options: Any) -> SelectiveNB:
 
 
 def _on_mdlp(selector: Any, smoothing: float, missing: Any) -> SelectiveNB:
-    """Return a model with a selector whose numbers are cut by MDLP; for ``missing``, see `TableEncoder`."""
+    """Return a model with a selector and numbers cut by MDLP. ``missing`` is documented in `TableEncoder`."""
     encoder = TableEncoder(numeric="mdlp", categorical="values", missing=missing)
     return SelectiveNB(selector, encoder=encoder, smoothing=smoothing, pairs=0, calibrate=False)
 
@@ -93,10 +93,10 @@ def as_published(name: str) -> SelectiveNB:
         Rabenoro et al. (2015): ``"forward"``, ``"backward"``, ``"forward-backward"``, ``"backward-forward"``,
         ``"mRMR"``. Blanquero et al. (2021): ``"sparse-NB"``. Gidofalvi & Zadrozny: ``"forward-MSE"``, ``"boosted"``.
 
-        Returns
-        -------
-        SelectiveNB
-            Unfitted model.
+    Returns
+    -------
+    SelectiveNB
+        Unfitted model.
 
     Raises
     ------

@@ -159,8 +159,8 @@ def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
 
 
 def _place(model: SelectiveNB, positive: Any) -> int:
-    """Return the position of the class that curves and texts describe: the class ``positive``, otherwise the positive
-    class of the model, otherwise 1.
+    """Return the position of the class that curves and texts describe: the class with the label ``positive``, otherwise
+    the positive class of the model, otherwise 1.
     """
     at = model.scorecard_.position(positive, "positive")
     return 1 if at is None else at
@@ -174,9 +174,17 @@ def _on_both(
     measured: dict[str, Any],
     more: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the fields of `ReportData` that need rows, from training and test rows.
+    """Return the fields of `ReportData` that need rows, from the rows and the test rows of a report.
 
-    Performance is measured on both samples. All other fields describe the test rows, if there are any.
+    Performance is measured on both. All other fields describe the test rows, if there are any.
+
+    Parameters
+    ----------
+    model : fitted model.
+    place : position of the class that curves and texts describe.
+    rows, test : (X, y, sample_weight) of the rows and of the test rows; None without test rows.
+    measured : options ``cv`` and ``held_out`` of the measurement on the rows.
+    more : all other options of `_on_rows`.
     """
     if test is None:
         return _on_rows(model, place, rows, **measured, **more)
@@ -207,8 +215,8 @@ def _without(X: Any, names: set[str]) -> Any:
 
 
 def _effects_of_rules(model: SelectiveNB, rows: EvaluatedRows, rules: TableRules) -> dict[str, RuleEffect] | None:
-    """Return the effect of each rule for the levels of a column in the model, compared with levels that are learnt
-    without the rule; None if effects cannot be measured.
+    """Return the effect of the user's rules, by column of the model that has a rule, compared with levels that are
+    learnt without the rule; None if no column of the model has a rule.
     """
     ruled = [
         feature.levels
@@ -229,10 +237,11 @@ def _program(model: SelectiveNB, positive: int) -> str:
 
 
 def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None]:
-    """Return the rows, and their times as numbers or None if the rows are in order.
+    """Return the rows, and their times as numbers, shape (n_rows,); None instead of times if the order of the rows is
+    their only order in time.
 
-    Times are given by ``time`` or, if it is None, by the date column that a caution names. A time column that the model
-    does not use is removed from the rows.
+    Times are given by ``time``, an array or the name of a column, or, if it is None, by the date column that a caution
+    names. A time column that the model does not use is removed from the rows.
     """
     needed = model.scorecard_.columns
     if time is not None:
@@ -265,9 +274,17 @@ def _on_rows(
     challenger: Any = None,
     baseline: EvaluatedRows | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of `ReportData` that need rows and their labels, by name.
+    """Return the fields of `ReportData` that need rows and their labels, by name. The field ``warnings`` states which
+    fields these rows do not allow.
 
-    The field ``warnings`` explains which fields these rows do not allow.
+    Parameters
+    ----------
+    model : fitted model.
+    place : position of the class that curves and texts describe.
+    rows : (X, y, sample_weight).
+    time, by, benefit, cv, held_out, challenger : options of `SelectiveNB.report`.
+    explained : option ``rows`` of `SelectiveNB.report`, the rows to explain.
+    baseline : training rows, whose scores are the reference of the stability by period; None for the first period.
     """
     frame, needed = rows[0], model.scorecard_.columns
     X, moments = _moments(model, frame, time)
@@ -318,9 +335,10 @@ def _on_rows(
 
 
 def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray, tuple[str, ...]], ...]:
-    """Group the rows by periods of ``time``, and by the values of each column in ``by``.
+    """Group the rows by periods of ``time``, and by the values of each column in ``by``. ``time`` is an array, the name
+    of a column, or None.
 
-    Returns, for each grouping, its name, the group of each row, and the labels of the groups.
+    Return a tuple for each grouping: its name, the group of each row, shape (n_rows,), and the labels of the groups.
     """
     named_time = time if isinstance(time, str) else "time"
     groups = []
@@ -339,8 +357,8 @@ def _groups(X: Any, time: Any, by: Sequence[str]) -> tuple[tuple[str, np.ndarray
 
 
 def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
-    """Return the group of each row by the values of a column, and the groups. Dates are grouped by month, quarter or
-    year; many distinct numbers are divided into ten groups.
+    """Return the group of each row by the values of a column, shape (n_rows,), and the values of the groups. Dates are
+    grouped by month, quarter or year; many distinct numbers are divided into ten groups.
     """
     is_number = column.kind == "numeric" and column.type not in ("date", "datetime")
     if is_number and np.unique(column.numbers()).size > _MAX_SEGMENTS:
@@ -353,8 +371,8 @@ def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
 
 
 def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
-    """Return the group of each row and the groups: ten groups of about equal size, and one for rows without a
-    number.
+    """Divide rows by a number into ten groups of about equal size, and one group of rows without a number. Return the
+    group of each row, shape (n_rows,), and the labels of the groups; None for the last group.
     """
     cuts = np.unique(np.nanquantile(numbers, np.arange(1, 10) / 10, method="lower"))
     codes = np.where(np.isnan(numbers), cuts.size + 1, np.searchsorted(cuts, numbers))
@@ -367,8 +385,8 @@ def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
 
 
 def _rows_of_cells(model: SelectiveNB, rows: EvaluatedRows) -> dict[int, np.ndarray]:
-    """Return, for the position of each feature in the model, the number (or weight) of the rows by cell and class,
-    unseen values last.
+    """Return the number (or weight) of the rows by cell and class, for each feature in the model by its position:
+    arrays (n_cells + 1, n_classes), unseen values last.
     """
     card, n_classes, counts = model.scorecard_, model.classes_.size, {}
     for k, codes in zip(card.used.tolist(), rows.cells, strict=True):
@@ -388,10 +406,8 @@ def _levels_of_rows(model: SelectiveNB, rows: EvaluatedRows, k: int) -> np.ndarr
 
 
 def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, list[tuple[Any, ...]]]]:
-    """Return performance measures by segment: for the given groupings, then by level of the features, the most
-    important first.
-
-    The result has the form of `ReportData.segments`.
+    """Return performance measures by segment: for the groupings in ``performance.rows``, then by level of the features,
+    the most important first. The result is the field ``segments`` of `ReportData`.
     """
     card, rows, labels = model.scorecard_, performance.rows, performance.labels
     two, probability, words = card.classes.size == 2, rows.probability, Wording.of(card)
@@ -407,7 +423,7 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
             groups.append((words.named(level), _levels_of_rows(model, rows, k), labels_of_codes, training))
 
     def measured(rows_of_segment: np.ndarray) -> tuple[Estimate, Estimate]:
-        """Return the AUC and the log loss of the rows at some positions, with intervals."""
+        """Return the AUC and the log loss of the rows at the positions ``rows_of_segment``, with intervals."""
         auc, loss = (estimate for *_, estimate in Segment.of(rows, rows_of_segment, 0.95).measures(("auc", "log_loss")))
         return auc, loss
 
@@ -432,9 +448,9 @@ def _dependence(
     model: SelectiveNB, rows: EvaluatedRows
 ) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]] | None:
     """Return the names of the most important columns, and the matrix of the symmetrical uncertainty between their
-    levels; None if there are fewer than two.
+    levels, from 0 to 1; None if there are fewer than two columns.
 
-    Similar columns are placed next to each other.
+    Columns are ordered so that similar ones are neighbours.
     """
     card, words = model.scorecard_, Wording.of(model.scorecard_)
     positions = [k for k in card.by_importance.tolist() if card.features[k].levels.kind != "pair"]
@@ -492,8 +508,15 @@ def of_features(
 ) -> ReportData:
     """Return the data of a report about the model alone: training table and features, the most important first.
 
-    ``others`` holds the rows of another sample by cell and class, for positions of features; ``gains`` the nats per
-    held-out row by name of the feature; ``effects`` the effects of rules for levels by column.
+    Parameters
+    ----------
+    model : fitted model.
+    positive : label of the class that texts describe; None for the positive class of the model.
+    min_count : cells with fewer training rows are joined in tables.
+    others : for each position of a feature, the rows of another sample by cell and class, shape (n_cells + 1,
+        n_classes).
+    gains : nats per held-out row by which each feature lowers the log loss, by name.
+    effects : effects of the user's rules, by column.
     """
     place, card = _place(model, positive), model.scorecard_
     side = sign_of_positive(card.classes, place)
@@ -524,8 +547,8 @@ def of_features(
 
 
 def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
-    """Return the option ``rows``, the rows to explain: their number, or an array of positions. Raise ValueError for any
-    other value.
+    """Return the rows to explain, the option ``rows`` of a report on ``n_rows`` rows: their number, or an array of
+    positions from 0. Raise ValueError for any other value.
     """
     if isinstance(rows, Integral) and not isinstance(rows, bool) and int(rows) >= 0:
         return int(rows)
@@ -538,8 +561,10 @@ def checked_rows(rows: Any, n_rows: int) -> int | np.ndarray:
 
 
 def _explained_rows(model: SelectiveNB, rows: EvaluatedRows, rows_to_explain: int | np.ndarray) -> list[dict[str, Any]]:
-    """Return explanations of rows as dicts. If ``rows_to_explain`` is a count, the first rows are a clear case, a close
-    call and the most confident mistake.
+    """Return explanations of rows as dicts, the field ``explained`` of `ReportData`.
+
+    ``rows_to_explain`` holds positions in ``rows``, or is a number of rows: a clear case, a close call, the most
+    confident mistake, then others.
     """
     probability, labels = rows.probability, np.asarray(rows.labels)
     if isinstance(rows_to_explain, int):
@@ -581,9 +606,9 @@ def _explained_rows(model: SelectiveNB, rows: EvaluatedRows, rows_to_explain: in
 
 
 def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explained: int) -> list[tuple[str, int]]:
-    """Choose ``n_explained`` rows to explain; return pairs of the reason and the position of the row.
+    """Choose ``n_explained`` rows to explain. Return pairs of the reason in words and the position of the row.
 
-    ``probability``: array (n_rows, n_classes); ``codes``: (n_rows,) true classes.
+    ``probability`` (n_rows, n_classes) are the predictions, and ``codes`` (n_rows,) the true classes.
     """
     predicted = probability.argmax(axis=1)
     sure = probability.max(axis=1)

@@ -164,7 +164,9 @@ class PredictedRows:
         return rows.file.origin or (None if self.source.is_copy else rows.file)
 
     def _mark(self, rows: FileRows, state: str | None) -> str | None:
-        """Return a hash of everything on which the predictions of the rows depend; None if that is unknown."""
+        """Return a hash of everything on which the predictions of the rows depend; None if that is unknown. ``state``
+        is the result of `_state_of` for the model.
+        """
         origin = self._origin(rows)
         if origin is None or state is None:
             return None
@@ -174,9 +176,10 @@ class PredictedRows:
 
 
 def _targets(folder: Path, origins: Sequence[FileState | None]) -> list[Path]:
-    """Return the output file for the rows of each origin.
+    """Return the output files in ``folder``, one for each of ``origins``, the user's files that hold the rows (None for
+    rows of a query).
 
-    It has the name of the origin, in folders ``column=value`` like those of the origin, or a number.
+    A file has the name of its origin, in folders ``column=value`` like those of the origin, or a number.
     """
     numbered = [Path(f"part-{i:05}.parquet") for i in range(len(origins))]
     paths = [origin.path for origin in origins if origin is not None]
@@ -215,7 +218,9 @@ def _state_of(model: SelectiveNB) -> str | None:
 
 
 def _refuse_others(folder: Path, targets: Sequence[Path]) -> None:
-    """Raise ValueError if the folder contains a table that the predictions would not replace."""
+    """Raise ValueError if the folder contains a table that is none of ``targets``, the files that the predictions will
+    replace.
+    """
     expected = set(targets)
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)

@@ -111,11 +111,13 @@ def value_rows(
     of_cells: Callable[[np.ndarray], np.ndarray],
     of_row: Callable[[Sequence[int]], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Compute values for rows that are in memory, coded, or in a source that is read block by block.
+    """Return values computed from the cells of rows: an array whose first axis is the rows.
 
     Parameters
     ----------
-    of_cells : function from cells (n_used, n_rows) to values, an array whose first axis is the rows.
+    model : fitted model.
+    X : rows in memory, coded rows, or a source that is read block by block.
+    of_cells : function from cells (n_used, n_rows) to the values of these rows.
     of_row : faster function from the cells of a single row to its values, or None.
     """
     card = model.scorecard_
@@ -232,7 +234,9 @@ def prediction_names(model: SelectiveNB) -> list[str]:
 
 
 def explain_rows(model: SelectiveNB, X: Any, by: Any) -> Explanation:
-    """Explain rows in memory by the columns of the fit, as documented in `Scorecard.explain`."""
+    """Return the explanation of rows in memory, whose columns are those of the fit. ``by`` is documented in
+    `Scorecard.explain`.
+    """
     card = model.scorecard_
     by = explanation_kind(card, by)
     cells = cells_of_row(model, X) if by == "feature" else None

@@ -260,12 +260,17 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
 
         Parameters
         ----------
-        X : dataframe, 2-D array, sparse matrix, or a scan (`bayesieve.scan`), whose columns y, weights and groups then
-            name
+        X : dataframe, 2-D array, sparse matrix or scan (`bayesieve.scan`)
+            Training rows.
+        y : array-like, shape (n_rows,), or str
+            Class labels. ``y``, ``sample_weight`` and ``groups`` may also be names of columns of ``X``; for a scan,
+            they must be.
         sample_weight : array-like, shape (n_rows,), optional
             Weights multiply counts: a weight of 2 equals the row repeated, unless ``normalize`` is True.
         groups : array-like, shape (n_rows,), optional
             Used by selectors that split rows by group; ignored, with a warning, by all others.
+        benefit : array-like, shape (n_rows, ...), optional
+            Benefits of the rows, for a selector with the criterion `bayesieve.criteria.Benefit`, which documents them.
         offset : array-like, shape (n_rows,) or (n_rows, n_classes), optional
             Log odds of ``classes_[1]`` (two classes), or log joint of each class, that are known beforehand, in nats,
             for rows in memory. Contributions are fitted in addition to the offset (``calibrate`` "levels" or "cells");
