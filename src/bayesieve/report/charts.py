@@ -145,7 +145,7 @@ def below(*charts: Spec) -> Spec:
 
 
 def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
-    """Convert rows of values to a mapping from column names to lists.
+    """Convert rows of values, each with an entry for every name, to a mapping from ``names`` to lists.
 
     Examples
     --------
@@ -162,7 +162,8 @@ def drawable(value: float | None) -> bool:
 
 
 def good_end(values: Sequence[float], on_axis: Sequence[float], *, lower_is_better: bool) -> list[float] | None:
-    """Return the ends of an axis that shows the better values clearly, or None if no value can be drawn.
+    """Return the two ends of an axis that shows the better ones of ``values`` clearly, or None if no value can be
+    drawn.
 
     The first subsets of a search may be many times worse than all others and would flatten the rest of the curve. The
     axis therefore ends at four times the distance between the best value and the nearest quartile, unless that would

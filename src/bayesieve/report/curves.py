@@ -55,9 +55,11 @@ def profit_figure(curve: ProfitCurve, *, title: str | None = None, unit: str = "
 
 
 def profit_chart(title: str, ends: tuple[float, float], label: str, across: str = "share of rows contacted") -> Spec:
-    """Return the specification of a profit curve with its interval and its largest profit, marked by ``label``.
+    """Return the Vega-Lite specification of a profit curve with its interval and its largest profit, marked by
+    ``label``.
 
     A straight line between ``ends``, the profits of contacting nobody and everybody, shows contacting rows at random.
+    ``across`` is the title of the horizontal axis.
     """
     diagonal = [{"from": share, "to": profit} for share, profit in enumerate(ends)]
     chart: Spec = template("profit", title=title, ends=diagonal, label=label, across=across)

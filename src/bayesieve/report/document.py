@@ -71,7 +71,9 @@ def render_document(path: str | os.PathLike[str], data: ReportData, drift: Any =
 
 
 def _as_markdown(block: Any) -> str:
-    """Write a paragraph, a command, a list or a table as Markdown (GitHub Flavored Markdown)."""
+    """Return a block of the document as Markdown (GitHub Flavored Markdown): a paragraph (text), a command (`Code`), a
+    list of texts, or a `PrintedTable`.
+    """
     if isinstance(block, str):
         return f"    {_one_line(block)}" if isinstance(block, Code) else _escaped(block)
     if not isinstance(block, PrintedTable):
@@ -192,7 +194,7 @@ def _calibration(data: ReportData) -> list[Any]:
 
 
 def _calibrated(one: Any) -> list[str]:
-    """Return three cells of the calibration table for a bin: the number of rows, the observed share of the class with
+    """Return three cells of the calibration table for a `Bin`: the number of rows, the observed share of the class with
     its interval, and "yes" if the predicted share lies outside this interval, otherwise "no".
     """
     low, high = words.format_percent(one.low), words.format_percent(one.high)

@@ -37,6 +37,7 @@ def feature_data(
 
     Parameters
     ----------
+    card : the scorecard.
     k : position of the feature.
     side : 1 to show contributions to the second of two classes, -1 to show them for the first.
     min_count : cells with fewer rows are joined by `cell_lines`.
@@ -124,8 +125,11 @@ def support_caution(feature: Feature, words: Wording, min_count: int) -> str | N
 
 
 def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others: np.ndarray | None) -> dict[str, Any]:
-    """Return the cells of a feature as columns of plain values, with the contributions of unseen values and the
-    variances from which the page computes intervals.
+    """Return the table of a feature's cells as plain values, with its contributions of unseen values and the variances
+    from which the page computes intervals.
+
+    Cells with fewer than ``least`` training rows are joined. ``others`` (n_cells + 1, n_classes) are the rows of a
+    second table in each cell, unseen values last, or None.
     """
     cells, counts = feature.cells, np.asarray(feature.levels.counts)
     bounds = [bounds_of(cells, code) for code in range(cells.n_levels)]
@@ -166,9 +170,10 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
 
 def cell_lines(feature: Feature, least: int) -> list[list[int]]:
     """Group the cells of a feature into lines of a table, so that no line describes fewer than ``least`` training rows.
+    Return the codes of the cells in each line.
 
     Intervals with few rows are joined with their neighbours, other cells with cells of the same level, and small levels
-    with each other. Returns the codes of the cells in each line.
+    with each other.
     """
     rows, cells = feature.counts.sum(axis=1), feature.cells
     lines: list[list[int]] = []
@@ -192,16 +197,18 @@ def cell_lines(feature: Feature, least: int) -> list[list[int]]:
 
 
 def _mean(table: np.ndarray, rows: np.ndarray, line: list[int]) -> list[float]:
-    """Return the mean of the rows of ``table`` that belong to the cells of a line, weighted by their training
-    ``rows``.
+    """Return the mean over some cells, with training rows as weights.
+
+    ``table`` (n_cells, n) holds a row for each cell, ``rows`` (n_cells,) the training rows, and ``line`` the codes of
+    the cells.
     """
     mean = table[line[0]] if len(line) == 1 else np.average(table[line], axis=0, weights=rows[line] + 1e-300)
     return list(mean.tolist())
 
 
 def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str:
-    """Return the text of a line of the table: the label of its cell, its interval, or the number of small cells that it
-    joins.
+    """Return the text of a line of the table: the label of its only cell, the interval that its cells form, or the
+    number of cells with fewer than ``least`` rows in it. ``line`` holds the codes of the cells.
     """
     cells, labels = feature.cells, words.levels(feature.cells, full=True)
     if len(line) == 1 and feature.counts[line].sum() >= least:
@@ -227,8 +234,10 @@ def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str
 
 
 def _grid(levels: PairLevels, words: Wording) -> dict[str, Any]:
-    """Return a pair as a grid with a row for each level of the first column: the code of the cell of each combination
-    of levels (None without training rows), and its number of training rows.
+    """Return a pair as a grid of levels of its two columns.
+
+    The dict has the ``names`` and level ``labels`` of both columns and, as nested lists with a row for each level of
+    the first column, ``levels`` (codes of the cells, None without training rows) and ``counts`` of training rows.
     """
     first, second = levels.parts
     codes = np.where(levels.grid < levels.n_levels, levels.grid, -1).tolist()  # -1 for combinations without rows

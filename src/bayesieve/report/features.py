@@ -22,7 +22,7 @@ Interval = tuple[float | None, float | None, float]
 
 
 def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> Figure:
-    """Draw the contributions of a feature to the log odds of a class, cell by cell, like `Scorecard.plot`.
+    """Draw the contributions of a feature to the log odds of a class, cell by cell, with standard errors.
 
     Parameters
     ----------
@@ -88,12 +88,17 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
 
 
 def importance_figure(card: Scorecard) -> Figure:
-    """Draw the importance of the features in the model as bars, like `Scorecard.plot_importance`.
+    """Draw the importance of the features in the model as bars.
 
     Parameters
     ----------
     card : Scorecard
         ``scorecard_`` of a fitted model.
+
+    Returns
+    -------
+    Figure
+        Figure shown by notebooks; its ``save(path)`` writes a page, a picture or the specification.
 
     Examples
     --------
@@ -113,8 +118,10 @@ def importance_figure(card: Scorecard) -> Figure:
 
 
 def curve_ends(cells: Sequence[Interval]) -> tuple[float, float] | None:
-    """Return the ends of the x axis for a curve over intervals: the outermost cuts plus a margin of 8 %. Return None if
-    there is no cut or the range is infinite.
+    """Return the left and right end of the x axis for a curve over intervals: the outermost cuts plus a margin of 8 %.
+    Return None if there is no cut or the range is infinite.
+
+    ``cells`` holds tuples of the lower and upper end of an interval (None if open) and its training rows.
     """
     cuts = [end for low, high, _ in cells for end in (low, high) if end is not None]
     if not cuts:
@@ -125,8 +132,10 @@ def curve_ends(cells: Sequence[Interval]) -> tuple[float, float] | None:
 
 
 def density_frame(cells: Sequence[Interval], low: float, high: float) -> dict[str, list[float]]:
-    """Return a histogram of the training rows between two ends, as columns of a frame. The rows of each interval are
-    spread evenly over it.
+    """Return a histogram of the training rows between ``low`` and ``high``, as columns of a frame. The rows of each
+    interval are spread evenly over it.
+
+    ``cells`` are intervals as in `curve_ends`.
     """
     edges = 2.0 * np.linspace(
         low / 2.0, high / 2.0, _N_BINS + 1

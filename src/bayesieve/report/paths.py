@@ -85,6 +85,13 @@ def search_figure(trace: Any, steps: Sequence[Step], chosen: Step | None, title:
     """Draw one search: a line for each phase or start, the best one in colour, and the chosen subset marked.
 
     The lines of alternating phases are named; the lines of many starts lie over one another, the best in front.
+
+    Parameters
+    ----------
+    trace : `SearchTrace` of the search.
+    steps : steps of its path, from `steps_of`.
+    chosen : step after which the subset is the chosen one, or None.
+    title, caption : texts above the figure.
     """
     walks = tracing.steps_by_start(steps)
     if not walks:
@@ -128,7 +135,14 @@ def _panel(
 ) -> draw.Spec | None:
     """Return a chart of one measure along the path of a search, or None if none of its values can be drawn.
 
-    ``frame`` holds the points of the path, with a column of values for each measure.
+    Parameters
+    ----------
+    name : column of ``frame`` with the values of the measure.
+    one : the measure.
+    x : Vega-Lite encoding of the horizontal axis.
+    frame : points of the path, as columns.
+    trace : `SearchTrace` of the search.
+    in_phases : whether lines are phases, which are named, rather than starts.
     """
     values, band = frame[name], one.n_rows is not None
     marked = next((i for i, chosen in enumerate(frame["chosen"]) if chosen and values[i] is not None), None)
@@ -155,7 +169,8 @@ def _means_figure(
     """Draw the mean path of several searches with a band of one standard deviation, single searches as faint lines, and
     their chosen subsets as dots.
 
-    There is no mean at a number of features that fewer than half of the searches reach, because the few remaining
+    ``traces`` and ``paths`` are the trace and the steps of each search, and ``marked`` the step of its chosen subset or
+    None. There is no mean at a number of features that fewer than half of the searches reach, because the few remaining
     searches would make the line jump.
     """
     import polars as pl
@@ -281,8 +296,11 @@ def _clusters_caption(selector: Any, feasible: np.ndarray) -> str:
 
 
 def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> dict[str, list[Any]]:
-    """Return the lines of the tree: four corners for each merge, which form a bracket around the two clusters that it
-    joins.
+    """Return the lines of the tree as columns of a frame: four corners for each merge, which form a bracket around the
+    two clusters that it joins.
+
+    ``linkage`` is that of `scipy.cluster.hierarchy`, ``features`` (n_leaves,) the feature of each leaf, and ``order``
+    (n_leaves,) the features in the order in which they are drawn.
     """
     place = {int(feature): k + 0.5 for k, feature in enumerate(order)}
     tops, corners = [(place[int(feature)], 0.0) for feature in features], []

@@ -48,7 +48,7 @@ class ReportData(ShortRepr):
         class, and AUC and log loss with their intervals
     periods : dicts of `score_by_period`
     challenged : `evaluation.periods.Challenged` or None
-    explained : `Explanation` of single rows, or None
+    explained : dicts with the explanations of single rows
     warnings : warnings of the fit, one sentence each
     settings : pairs (name, value)
     left_out : names of the features that are not in the model, grouped by reason

@@ -141,8 +141,10 @@ def _defined(base: type) -> Iterator[Any]:
 
 
 def steps_of(trace: Any, most: int | None = None) -> list[Step]:
-    """Return the steps of the path of a search as dicts. If there are more than ``most``, only the first starts whose
-    steps fit completely are returned; None means no limit.
+    """Return the steps of the path of a search as dicts.
+
+    If there are more than ``most``, only the steps of the first starts are returned, as many starts as fit completely.
+    None means no limit.
     """
     path = trace.path()
     steps: list[Step] = [dict(zip(path, values, strict=True)) for values in zip(*path.values(), strict=True)]
@@ -166,7 +168,9 @@ def chosen_subset(trace: Any, selector: Any = None) -> Iterable[bool] | None:
 
 
 def chosen_step(trace: Any, steps: Sequence[Step], support: Iterable[bool] | None) -> Step | None:
-    """Return the first step of a search after which the current subset equals ``support``; None if there is none."""
+    """Return the first of ``steps`` after which the current subset is ``support``, one boolean per feature; None if
+    there is none, or ``support`` is None.
+    """
     if support is None:
         return None
     chosen = {feature for feature, is_in in enumerate(support) if is_in}
@@ -185,8 +189,10 @@ def chosen_step(trace: Any, steps: Sequence[Step], support: Iterable[bool] | Non
 
 
 def in_words(trace: Any, steps: Sequence[Step], chosen: Step | None, *, by_starts: bool = False) -> str:
-    """Return a description of a search in words: its path and the chosen subset or, with ``by_starts``, the starts over
-    whose subsets weights are averaged.
+    """Return a description of a search in words: its path, and the chosen subset or, if ``by_starts`` is True, the
+    starts over whose subsets weights are averaged.
+
+    ``steps`` are those of `steps_of`, and ``chosen`` is the step after which the subset is the chosen one, or None.
     """
     guide, *others = measures_of(steps, trace)
     added = [step for step in steps if step["feature"] is not None]
@@ -222,13 +228,17 @@ def steps_by_start(steps: Sequence[Step]) -> list[list[Step]]:
 def alternates(walks: Sequence[Sequence[Step]]) -> bool:
     """Return whether the walks of a search alternate between adding and dropping features, each walk moving in one
     direction.
+
+    A walk is the list of steps of one start.
     """
     directions = [{step["move"] for step in walk[1:]} for walk in walks]
     return all(len(d) <= 1 for d in directions) and all(not a or a != b for a, b in pairwise(directions))
 
 
 def by_size(steps: Sequence[Step], *, lower_is_better: bool = True) -> list[Step]:
-    """Return the step with the best criterion for each number of features, in ascending order of that number."""
+    """Return the step with the best criterion for each number of features, in ascending order of that number.
+    ``lower_is_better`` states which criterion is best.
+    """
     sign, best = 1 if lower_is_better else -1, dict[int, Step]()
     drawn = (step for step in steps if drawable(step["criterion"]))
     for step in sorted(drawn, key=lambda step: sign * step["criterion"]):
@@ -237,8 +247,11 @@ def by_size(steps: Sequence[Step], *, lower_is_better: bool = True) -> list[Step
 
 
 def value_at(steps: Sequence[Step], size: int, *, on_validation: bool) -> float | None:
-    """Return the value at a number of features or, if the search skipped it, at the next smaller number; None outside
-    the visited range.
+    """Return the criterion (or, if ``on_validation`` is True, the validation measure) at ``size`` features or, if the
+    search skipped this number, at the next smaller one.
+
+    Return None outside the visited range, or if the value cannot be drawn. ``steps`` are in ascending order of the
+    number of features.
     """
     place = bisect_right(steps, size, key=lambda step: step["n_features"]) - 1
     if place < 0 or size > steps[-1]["n_features"]:
@@ -248,8 +261,8 @@ def value_at(steps: Sequence[Step], size: int, *, on_validation: bool) -> float 
 
 
 def needs_logarithm(sizes: Sequence[float], chosen: Sequence[float]) -> bool:
-    """Return whether an axis over numbers of features needs a logarithmic scale, because the chosen numbers are small
-    compared with the largest.
+    """Return whether an axis over numbers of features needs a logarithmic scale, because the ``chosen`` numbers are
+    small compared with the largest of all ``sizes`` on the axis.
     """
     largest = max(sizes, default=0)
     return largest > _MANY and bool(chosen) and max(chosen) < largest / 4

@@ -158,7 +158,11 @@ def measures_table(data: ReportData) -> PrintedTable:
 
 
 def time_of(sample: Any, samples: Sequence[Any]) -> str:
-    """Return in words whether all rows of a sample are later than the training rows; empty if times are unknown."""
+    """Return whether all rows of a sample are later than the training rows, in words: "out of time", "in time", or
+    "unknown" if times are unknown.
+
+    ``sample`` is a `Performance`, and ``samples`` are all performances of the report.
+    """
     if any(sample is one.later for one in samples):
         return "out of time"
     if sample.is_training:
