@@ -60,7 +60,7 @@ class SearchedRows:
     Attributes
     ----------
     coded : the rows: all training rows, or only those that the search did not hold out.
-    held_out : whether the search compared subsets on held-out rows, which are then not in ``coded``.
+    held_out : whether ``coded`` lacks the rows that the search held out to compare subsets.
     refitted_levels : levels of ``coded`` if they were refitted without the held-out rows; otherwise None.
     """
 

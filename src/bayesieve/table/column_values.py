@@ -50,7 +50,7 @@ Encoding = tuple[np.ndarray, Sequence[Any]]
 
 
 class TooLarge(OverflowError):
-    """Error for a value that does not fit into the 64 bits of its type."""
+    """Error for a value that does not fit into the 64 bits of ``type_``, the `Column.type` of the column."""
 
     def __init__(self, type_: str) -> None:
         super().__init__(type_)

@@ -153,7 +153,8 @@ class TextTable:
 
     Parameters
     ----------
-    path, source : see `read_csv`
+    path : name of the file in error messages
+    source : the file, or its content
     folder : Path or None
         Where copies may be written; None to hold all rows in memory.
     levels : mapping from the names of a model's columns to their levels, optional

@@ -301,9 +301,10 @@ class FrameFile:
 
 
 class _Text:
-    """Text table that is written frame by frame, in which spreadsheet programs read no text as a formula.
+    """Text table that is written frame by frame to an open file, in which spreadsheet programs read no text as a
+    formula.
 
-    ``zipped`` compresses it with gzip.
+    ``separator`` is the character between fields; ``zipped`` compresses the text with gzip.
     """
 
     def __init__(self, file: IO[bytes], separator: str, zipped: bool) -> None:

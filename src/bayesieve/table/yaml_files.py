@@ -94,7 +94,7 @@ class _NodeReader:
 
     Parameters
     ----------
-    with_null : see `read_yaml`.
+    with_null : whether an unquoted ``null`` or ``~``, or no value at all, is read as None; otherwise as text.
     """
 
     def __init__(self, with_null: bool) -> None:
