@@ -91,8 +91,8 @@ class AUC(Criterion):
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         """Return the area under the ROC curve of each candidate subset of features, (n_candidates,).
 
-        ``sums`` are the results of `sums`; ``n_selected`` (n_candidates,) the numbers of selected features;
-        ``class_totals`` (n_classes,) the rows (or weight) by class.
+        ``sums`` are the results of the method `sums`; ``class_totals`` (n_classes,) the rows (or weight) by class;
+        ``n_selected`` (n_candidates,) the numbers of selected features.
         """
         totals = np.asarray(class_totals, dtype=float)
         rest = _others(totals)
@@ -145,8 +145,8 @@ def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positiv
 
 
 def _others(totals: np.ndarray) -> np.ndarray:
-    """Return the total weight of all other classes for each class, (n_classes,), from the ``totals`` (n_classes,) by
-    class.
+    """Return for each class the total weight of all other classes, (n_classes,); ``totals`` (n_classes,) are the
+    weights of the classes.
     """
     return np.array([np.delete(totals, j).sum() for j in range(totals.size)])
 
@@ -249,8 +249,8 @@ class RowScores(LogRatios):
     def moves(self, features: np.ndarray, adding: np.ndarray) -> AreaMoves:
         """Return candidates, the current subset with one feature added or dropped, as arrays for the compiled kernels.
 
-        ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
-        dropped.
+        ``features`` (n_candidates,) are positions of features; ``adding`` (n_candidates,) is a mask of those that are
+        added, not dropped.
         """
         from bayesieve.criteria._auc_kernels import AreaMoves
 

@@ -164,8 +164,9 @@ class RunningCriterion:
         self.move, self.reset = self._state.multiply, self._state.reset
 
     def of_subsets(self, subsets: np.ndarray) -> np.ndarray:
-        """Return the costs of subsets, given as a mask (n_subsets, n_features); the last one becomes the current
-        subset.
+        """Return the costs of subsets of features, shape (n_subsets,); the last subset becomes the current one.
+
+        ``subsets`` (n_subsets, n_features) is a mask of the features of each subset.
         """
         # Compute each subset from exact log ratios, so that results do not depend on the order of the subsets.
         state, criterion = self._state, self._criterion
@@ -173,10 +174,10 @@ class RunningCriterion:
         return self.sign * criterion.values(sums, subsets.sum(axis=1), self._rows.class_totals)
 
     def candidates(self, features: np.ndarray, adding: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the costs of the subsets that differ from the current one by one feature, shape (n_features,).
+        """Return the costs of the candidates, (n_candidates,): the current subset with one feature added or dropped.
 
-        ``features`` (n_features,) are the positions of these features; ``adding`` is a mask of those that are added,
-        not dropped; ``sizes`` are the numbers of features in the resulting subsets.
+        ``features`` (n_candidates,) are the positions of these features; ``adding`` (n_candidates,) is a mask of those
+        that are added, not dropped; ``sizes`` (n_candidates,) are the numbers of features in the candidates.
         """
         state, criterion, n = self._state, self._criterion, features.size
         very_many = self._rows.tables.n_classes > VERY_MANY_CLASSES
@@ -197,7 +198,8 @@ class RunningCriterion:
     def path(self, features: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Add features to the current subset one after another; return the cost after each addition, (n_features,).
 
-        ``features`` are their positions, ``sizes`` (n_features,) the numbers of selected features after each addition.
+        ``features`` (n_features,) are their positions, ``sizes`` (n_features,) the numbers of features in the subset
+        after each addition.
         """
         sums = self._criterion.path_sums(self._state, features)  # type: ignore[attr-defined]
         return self.sign * self._criterion.values(sums, sizes, self._rows.class_totals)
@@ -208,7 +210,7 @@ class RunningCriterion:
         return self.sign * float(self._criterion.values(sums, np.array([size]), self._rows.class_totals)[0])
 
     def _pieces(self, n: int) -> list[slice]:
-        """Divide ``n`` candidates into slices, each scored by one thread; results do not depend on the slices."""
+        """Divide ``n`` candidates into slices, each evaluated by one thread; results do not depend on the slices."""
         if self._rows.tables.n_classes > VERY_MANY_CLASSES:
             return [slice(a, a + 1) for a in range(max(1, n))]
         n_pieces = -(-n // _CANDIDATES_AT_ONCE)
@@ -387,25 +389,27 @@ class RatioScan:
     log_scale: float
     wrong: np.ndarray
 
-    def blocks(self, moves: tuple[Any, ...]) -> Iterable[np.ndarray]:
-        """Return the offsets (n_segments + 1,) of the segments (rows of one class) in each block of rows, for kernels
-        that add up sums block by block.
+    def blocks(self, moves: tuple[np.ndarray, ...]) -> Iterable[np.ndarray]:
+        """Return one array for each block of rows: the first row of each segment (rows of one class) in the block, then
+        its end, (n_segments + 1,). Kernels add up sums block by block.
 
-        ``moves`` are the candidates, as from `RowRatios.moves`; the more there are, the smaller are the blocks.
+        ``moves`` are the candidates, from `RowRatios.moves`; the more there are, the smaller are the blocks.
         """
         n_others, n_moves = len(self.ratios), moves[0].size
         if self.block.is_whole and n_others < VERY_MANY_CLASSES:
             return (self.block.offsets,)
         return self.block.blocks(8 * n_others + n_moves * self.block.codes.itemsize, n_others, n_moves)
 
-    def add(self, kernel: Callable[..., None], moves: tuple[Any, ...], sums: np.ndarray, *facts: Any) -> np.ndarray:
+    def add(
+        self, kernel: Callable[..., None], moves: tuple[np.ndarray, ...], sums: np.ndarray, *facts: Any
+    ) -> np.ndarray:
         """Run a kernel on all blocks of rows; it adds its results for each candidate subset of features to ``sums``,
         which is returned.
 
         Parameters
         ----------
         kernel : compiled function of ratios, codes, offsets of the segments, ``facts``, ``moves`` and ``sums``.
-        moves : candidates, as from `RowRatios.moves`.
+        moves : candidates, from `RowRatios.moves`.
         sums : array (n_candidates, ...) to add to.
         facts : further arguments of the kernel.
         """
@@ -422,10 +426,13 @@ class RowRatios(LogRatios):
     """State of a block of rows under the current subset, for criteria that need class probabilities.
 
     Ratios are multiplied by factors when a feature is added or dropped. They are recomputed from exact log ratios
-    before rounding errors or ratios out of range could matter. Parameters are those of `LogRatios`, and:
+    before rounding errors or ratios out of range could matter.
 
     Parameters
     ----------
+    block : coded rows, sorted by class.
+    tables : log factors by which the levels of features change the ratios.
+    prior_ratios : (n_segments, n_classes - 1) ratios P(other class) / P(true class) under the empty subset.
     exact : whether probabilities of the true class below 1e-17 must be exact, as for the log loss.
     saturation : condition under which passes skip a row, because no single move can change its loss; None to skip none.
     """
@@ -459,10 +466,10 @@ class RowRatios(LogRatios):
         self._is_scanned[:] = True
         self._scanned_rows: np.ndarray | None = None
         self._scanned_block = block
-        self._no_move: tuple[Any, ...] | None = None
+        self._no_move: tuple[np.ndarray, ...] | None = None
         super().__init__(block, tables, prior_ratios)
 
-    def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[Any, ...]:
+    def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return candidates, the current subset with one feature added or dropped, as arguments for the compiled
         kernels: columns, lows, highs, kinds, starts and n_codes, each (n_candidates,), and a flat table of factors.
 
@@ -474,7 +481,7 @@ class RowRatios(LogRatios):
         places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
         return *places, starts, block.n_codes[features], table
 
-    def no_move(self) -> tuple[Any, ...]:
+    def no_move(self) -> tuple[np.ndarray, ...]:
         """Return the current subset as a single candidate, in the format of `moves`."""
         if self._no_move is None:
             dtype = self.block.codes.dtype
@@ -509,8 +516,8 @@ class RowRatios(LogRatios):
         self._scan = scan
 
     def path(self, features: np.ndarray, by_row: bool) -> np.ndarray:
-        """Add features one after another; return the sum of log losses after each addition, shape (n_features, 1), in
-        nats.
+        """Add features to the current subset one after another; return the sum of log losses after each addition, shape
+        (n_features, 1), in nats.
 
         ``features`` (n_features,) are their positions. With ``by_row``, a logarithm is taken for each row, for factors
         too large to multiply.
@@ -552,8 +559,8 @@ class RowRatios(LogRatios):
         return scan
 
     def _scale(self, wrong: np.ndarray) -> RatioScan:
-        """Compute the ratios of the rows that passes read from their log ratios, with a scale for each row that needs
-        one.
+        """Compute ratios from log ratios, for the rows that passes read; divide those that are too large by a scale of
+        the row.
 
         ``wrong`` (n_segments,) is the number (or weight) of skipped rows, which the result stores.
         """
@@ -587,8 +594,8 @@ class RowRatios(LogRatios):
         return RatioScan(block, ratios, base, float(np.concatenate(scales).sum()) if scales else 0.0, wrong)
 
     def _choose_rows(self) -> np.ndarray:
-        """Choose the rows that passes read; return the number (or weight) of rows skipped as certainly wrong,
-        (n_segments,).
+        """Choose the rows that passes read; return the number (or weight) of the rows that are skipped as certainly
+        wrong, by segment, (n_segments,).
         """
         block = self.block
         if self._saturation is None:
@@ -631,22 +638,22 @@ class LogLoss(Criterion):
     exact = True
 
     def saturation(self, n_classes: int) -> Saturation:
-        """Return the log odds of the true class from which a row has no loss after any single added or dropped
-        feature.
+        """Return the condition under which a row has no loss after any single added or dropped feature: high log odds
+        of its class.
         """
         return Saturation(right=SURE)
 
     def start(
         self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
-    ) -> Any:
-        # With many classes, one factor per level and class is faster than one per pair of classes. It is exact unless a
-        # class is practically impossible.
+    ) -> RowRatios | RowJoints:
         """Return the rows with their state under the empty subset of features: joint probabilities for many classes,
         otherwise ratios.
 
-        ``block`` holds the rows, ``tables`` the factors of the levels, and ``prior_ratios`` the ratios P(other class) /
-        P(true class) without features; with ``leave_out``, passes skip rows without a loss.
+        ``block`` holds the rows, ``tables`` the factors of the levels, and ``prior_ratios`` (n_segments, n_classes - 1)
+        the ratios P(other class) / P(true class) without features; with ``leave_out``, passes skip rows without a loss.
         """
+        # With many classes, one factor per level and class is faster than one per pair of classes. It is exact unless a
+        # class is practically impossible.
         is_safe = tables.largest_log_factor <= _MAX_MULTIPLIED and not np.any(prior_ratios > IMPOSSIBLE * 1e-20)
         if not leave_out and tables.by_class is not None and is_safe:
             return RowJoints(block, tables, prior_ratios)
@@ -668,7 +675,7 @@ class LogLoss(Criterion):
         rows.free_memory()  # probabilities are invalid after a path
         return sums
 
-    def sums(self, rows: RowRatios | RowJoints, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios | RowJoints, moves: tuple[np.ndarray, ...]) -> np.ndarray:
         """Return the sum of log losses over the rows for each candidate subset of features, (n_candidates, 1), in nats.
 
         ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
@@ -693,8 +700,8 @@ class MAPCost(LogLoss):
     """Maximum a posteriori (MAP) cost of a subset: its description length plus the log losses, in nats; lower is
     better.
 
-    cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), where K is the number of features of the
-    table, and K_m the number of selected ones. Selectors do not count constant columns in K unless
+    cost(M) = log(K + 1) + log C(K + K_m - 1, K_m) - sum_n log P_M(y_n | x_n), where K = ``n_features`` is the number of
+    features of the table, and K_m the number of selected ones. Selectors do not count constant columns in K unless
     ``constant_columns=True``.
 
     References
@@ -719,8 +726,8 @@ class MAPCost(LogLoss):
         return cls(n_features)
 
     def prior(self, n_selected: np.ndarray | int) -> np.ndarray | float:
-        """Return the description length of a subset of m = ``n_selected`` features, log(K + 1) + log C(K + m - 1, m),
-        in nats.
+        """Return the description length of subsets of m = ``n_selected`` features, log(K + 1) + log C(K + m - 1, m), in
+        nats.
         """
         return self._prior[n_selected]
 
@@ -830,8 +837,9 @@ class RowJoints:
         return (sums + self._lead - true_sums)[:, None]
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return candidates, the current subset with one feature added or dropped, as arguments for the compiled
-        kernels, and for each the sum of log P(level | true class) that it adds over the rows, (n_candidates,).
+        """Return candidates, the current subset with one feature added or dropped, as arrays (n_candidates,): columns,
+        lows, highs, kinds and starts for the compiled kernels, and the change in the sum over rows of log P(level |
+        true class), in nats.
 
         ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
         dropped.
@@ -870,8 +878,10 @@ class RowJoints:
         return sums
 
     def _added(self, features: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return where kernels find the levels and factors of the given features: columns, lows, highs, kinds and
-        starts, each (n_features,).
+        """Return where kernels find the levels and factors of features: columns, lows, highs, kinds and starts, each
+        (n_features,).
+
+        ``features`` (n_features,) are the positions of the features.
         """
         block = self.block
         places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]

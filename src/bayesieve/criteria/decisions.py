@@ -23,12 +23,12 @@ class Error(Criterion):
     best = 0.0
 
     def saturation(self, n_classes: int) -> Saturation:
-        """Return the log odds from which a row is certainly right, or certainly wrong, after any single added or
+        """Return the condition under which a row is certainly right, or certainly wrong, after any single added or
         dropped feature.
         """
         return Saturation(right=_SURE, wrong=_SURE)
 
-    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
         """Return the number (or weight) of misclassified rows of each class for each candidate subset of features,
         (n_candidates, n_classes).
 
@@ -41,8 +41,10 @@ class Error(Criterion):
         return scan.add(wrong_sums, moves, sums, scan.block.classes, scan.block.weights) + scan.wrong_by_class()
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the error rate of each candidate subset of features, (n_candidates,), from the misclassified rows by
-        class, ``sums``, and the rows (or weight) by class, ``class_totals``.
+        """Return the error rate of each candidate subset of features, (n_candidates,).
+
+        ``sums`` (n_candidates, n_classes) are the misclassified rows (or weight) by class, ``class_totals``
+        (n_classes,) all rows (or weight) by class; ``n_selected`` is not used.
         """
         return sums.sum(axis=1) / class_totals.sum()
 
@@ -56,7 +58,8 @@ class _Complement(Criterion):
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
         """Return 1 minus the criterion of each candidate subset of features, (n_candidates,).
 
-        ``sums``, ``n_selected`` and ``class_totals`` are those of `Criterion.values`.
+        ``sums`` are the results of the method `sums`, ``n_selected`` (n_candidates,) the numbers of selected features,
+        and ``class_totals`` (n_classes,) the rows (or weight) by class.
         """
         return 1.0 - super().values(sums, n_selected, class_totals)
 
@@ -77,8 +80,11 @@ class BalancedError(Error):
     title = "balanced error rate"
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the mean error rate of the classes for each candidate subset of features, (n_candidates,), from the
-        misclassified rows by class, ``sums``, and the rows (or weight) by class, ``class_totals``.
+        """Return the mean over the classes of their error rates, for each candidate subset of features,
+        (n_candidates,).
+
+        ``sums`` (n_candidates, n_classes) are the misclassified rows (or weight) by class, ``class_totals``
+        (n_classes,) all rows (or weight) by class; ``n_selected`` is not used.
         """
         present = class_totals > 0
         return (sums[:, present] / class_totals[present]).mean(axis=1)
@@ -92,7 +98,7 @@ class BalancedAccuracy(_Complement, BalancedError):
 
 
 class _OneClass(Error):
-    """Base class of criteria of one class, given by its label in the target."""
+    """Base class of criteria of one class; ``label`` is its label in the target."""
 
     lower_is_better = False
     needs_options = True
@@ -128,8 +134,11 @@ class Recall(_OneClass):
     name = "recall"
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the recall of the class for each candidate subset of features, (n_candidates,), from the misclassified
-        rows by class, ``sums``, and the rows (or weight) by class, ``class_totals``; NaN if the class has no rows.
+        """Return the recall of the class for each candidate subset of features, (n_candidates,); NaN if the class has
+        no rows.
+
+        ``sums`` (n_candidates, n_classes) are the misclassified rows (or weight) by class, ``class_totals``
+        (n_classes,) all rows (or weight) by class; ``n_selected`` is not used.
         """
         if class_totals[self._code] == 0.0:  # the rows lack the class
             return np.full(len(sums), np.nan)
@@ -147,18 +156,18 @@ class Precision(_OneClass):
     name = "precision"
 
     def saturation(self, n_classes: int) -> Saturation:
-        # With more than two classes, a move may change one wrong decision into another one.
-        """Return the log odds from which a row is certainly right after any single added or dropped feature; for two
-        classes, also those from which it is certainly wrong.
+        """Return the condition under which a row is certainly right after any single added or dropped feature or, for
+        two classes only, certainly wrong.
         """
+        # With more than two classes, a move may change one wrong decision into another one.
         return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
 
-    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
-        """Return for each candidate subset of features, (n_candidates, n_classes), the rows (or weight) of each other
-        class that are predicted as the class; in the column of the class itself, its misclassified rows.
+    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+        """Return counts (or weights) of rows for each candidate subset of features, (n_candidates, n_classes).
 
-        ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
-        ``rows.moves()``.
+        For every other class, they are the rows predicted as the class of the criterion; for that class itself, its
+        misclassified rows. ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the
+        candidate subsets, from ``rows.moves()``.
         """
         from bayesieve.criteria._decision_kernels import chosen_sums
 
@@ -171,8 +180,11 @@ class Precision(_OneClass):
         return chosen
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the precision for the class of each candidate subset of features, (n_candidates,), from the results of
-        `sums` and the rows (or weight) by class, ``class_totals``.
+        """Return the precision for the class of each candidate subset of features, (n_candidates,); 0 if no row is
+        predicted as it.
+
+        ``sums`` (n_candidates, n_classes) are the results of the method `sums`, ``class_totals`` (n_classes,) the rows
+        (or weight) by class; ``n_selected`` is not used.
         """
         total = class_totals[self._code]
         right = total - sums[:, self._code]
@@ -215,7 +227,7 @@ class ExpectedCost(Criterion):
         """Return None: no rows are skipped, because decisions depend on the costs."""
         return None  # no rows are skipped, because decisions depend on the costs
 
-    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
         """Return the total cost of the decisions of each candidate subset of features, (n_candidates, 1).
 
         ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
@@ -294,7 +306,7 @@ class Benefit(Criterion):
 
     def start(
         self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
-    ) -> Any:
+    ) -> BenefitRows:
         """Return the rows with their class probabilities under the empty subset of features, and their benefits.
 
         ``block`` holds the rows, ``tables`` the factors of the levels, and ``prior_ratios`` the ratios P(other class) /
@@ -304,7 +316,7 @@ class Benefit(Criterion):
         # No rows are skipped, because decisions depend on the benefits.
         return BenefitRows(block, tables, prior_ratios, expected, true)
 
-    def sums(self, rows: BenefitRows, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: BenefitRows, moves: tuple[np.ndarray, ...]) -> np.ndarray:
         """Return the total benefit of the decisions of each candidate subset of features, (n_candidates, 1).
 
         ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
@@ -316,14 +328,16 @@ class Benefit(Criterion):
         return rows.scan().add(benefit_sums, moves, sums, rows.gains, rows.gained)[:, None]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the total benefit of each candidate subset, (n_candidates,), the only column of ``sums``."""
+        """Return the total benefit of each candidate subset of features, (n_candidates,), which is the only column of
+        ``sums``; the other arguments are not used.
+        """
         return sums[:, 0]
 
     def _of_rows(self, given: np.ndarray | None, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the benefits on which decisions are based, and the true benefits, each (n_rows or 1, n_decisions,
         n_classes).
 
-        ``given`` are the benefits or amounts of the rows that the user passed, or None.
+        ``given`` holds the benefits or amounts of the rows, as passed by the user, or None.
         """
         matrix, slope = self._matrix, self._slope
         if matrix is None:
@@ -359,9 +373,11 @@ class BenefitRows(RowRatios):
 
     Parameters
     ----------
-    block, tables, prior_ratios : as in `LogRatios`.
+    block : coded rows, sorted by class.
+    tables : log factors by which the levels of features change the ratios P(other class) / P(true class).
+    prior_ratios : (n_segments, n_classes - 1) these ratios under the empty subset.
     expected : (n_rows or 1, n_decisions, n_classes) benefits on which decisions are based.
-    true : actual benefits of the decisions, of the same shape.
+    true : (n_rows or 1, n_decisions, n_classes) actual benefits of the decisions.
     """
 
     def __init__(
@@ -396,8 +412,8 @@ class BenefitRows(RowRatios):
 def as_benefits(value: Any, name: str, n_classes: int, n_decisions: int | None = None) -> np.ndarray:
     """Convert ``value`` to a matrix of finite numbers, (n_decisions, n_classes).
 
-    If it has another number of classes or, unless None, of decisions, raise a ValueError that names the option
-    ``name``.
+    ``n_decisions`` is the required number of decisions; None accepts any. Raise ValueError for other values; the
+    message names the option ``name``.
     """
     try:
         matrix = np.ascontiguousarray(value, dtype=float)

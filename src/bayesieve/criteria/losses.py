@@ -30,14 +30,12 @@ class Brier(Criterion):
     title = "Brier score"
 
     def saturation(self, n_classes: int) -> Saturation:
+        """Return the condition under which no single added or dropped feature can change a row's squared errors."""
         # With more than two classes, the squared error of a wrong row depends on how the probability is divided among
         # the others.
-        """Return the log odds from which squared errors of a row no longer change after any single added or dropped
-        feature.
-        """
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
-    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
         """Return the sum of squared errors over the rows for each candidate subset of features, (n_candidates, 1),
         halved for two classes.
 
@@ -66,12 +64,10 @@ class ErrorProbability(Criterion):
     name = "error_probability"
 
     def saturation(self, n_classes: int) -> Saturation:
-        """Return the log odds from which P(true class) of a row no longer changes after any single added or dropped
-        feature.
-        """
+        """Return the condition under which no single added or dropped feature can change P(true class) of a row."""
         return Saturation(right=SURE, wrong=SURE)
 
-    def sums(self, rows: RowRatios, moves: tuple[Any, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
         """Return the sum over rows of 1 - P(true class) for each candidate subset of features, (n_candidates, 1).
 
         ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
@@ -93,8 +89,8 @@ class ErrorProbability(Criterion):
         return (scanned - right + scan.wrong.sum())[:, None]
 
 
-def _selected_moves(moves: tuple[Any, ...], chosen: np.ndarray) -> tuple[Any, ...]:
-    """Return the candidates marked in the mask ``chosen`` (n_candidates,); ``moves`` are those of `RowRatios.moves`."""
+def _selected_moves(moves: tuple[np.ndarray, ...], chosen: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the candidates marked in the mask ``chosen`` (n_candidates,); ``moves`` come from `RowRatios.moves`."""
     return *(values[chosen] for values in moves[:-1]), moves[-1]
 
 
@@ -108,7 +104,7 @@ def _supports_two_way(scan: RatioScan) -> bool:
     return not scan.block.weights.size and len(scan.ratios) in (1, 2, 3) and scan.block.n_rows >= filled_up
 
 
-def _two_way_right(scan: RatioScan, moves: tuple[Any, ...]) -> np.ndarray:
+def _two_way_right(scan: RatioScan, moves: tuple[np.ndarray, ...]) -> np.ndarray:
     """Return the sums of P(true class) over the rows, shape (n_candidates,), for candidates that add or drop a feature
     of two levels.
 
@@ -130,7 +126,7 @@ class SubsetCriterion(Criterion):
 
     def start(
         self, block: ClassBlock, tables: RatioTables, prior_ratios: np.ndarray, *, leave_out: bool = False
-    ) -> Any:
+    ) -> SubsetRows:
         """Return the rows with their class probabilities under the empty subset of features.
 
         ``block`` holds the rows, ``tables`` the factors of the levels, and ``prior_ratios`` the ratios P(other class) /
@@ -141,10 +137,10 @@ class SubsetCriterion(Criterion):
         return SubsetRows(block, tables, prior_ratios, exact=self.exact, saturation=saturation)
 
     def sums(self, rows: SubsetRows, moves: list[tuple[int, bool]]) -> np.ndarray:
-        """Return the sum over the rows for each candidate subset of features, (n_candidates, 1).
+        """Return the sum of the criterion over the rows for each candidate subset of features, (n_candidates, 1).
 
-        ``rows`` holds the rows with their probabilities under the current subset; ``moves`` are pairs of a feature (-1
-        for none) and whether it is added.
+        ``rows`` holds the rows with their probabilities under the current subset. ``moves`` has a pair for each
+        candidate: the position of a feature (-1 for none), and whether it is added, not dropped.
         """
         sums = np.zeros((len(moves), 1))
         for number, (feature, add) in enumerate(moves):
@@ -156,40 +152,45 @@ class SubsetCriterion(Criterion):
     @abstractmethod
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
         """Return the sum of the criterion over the rows, for the current subset of features or for a candidate (the
-        subset with one feature added or dropped).
+        current subset with one feature added or dropped).
 
         Parameters
         ----------
         rows : state of the rows under the current subset.
-        feature : position of the feature that the candidate adds or drops.
+        feature : position of the feature that the candidate adds or drops; -1 for the current subset.
         factors : (n_segments, n_classes - 1, n_codes) factors by which its levels multiply the ratios P(other class) /
             P(true class); None for the current subset.
         """
 
 
 class SubsetRows(RowRatios):
-    """State of a block of rows for criteria computed by NumPy. A candidate is a pair of a feature and whether it is
-    added.
+    """State of a block of rows for criteria computed by NumPy.
+
+    A candidate is a pair: the position of a feature, and whether it is added, not dropped.
     """
 
     def moves(self, features: np.ndarray, adding: np.ndarray) -> list[tuple[int, bool]]:  # type: ignore[override]
-        """Return candidates as pairs of a feature's position and whether it is added, from ``features`` and ``adding``
-        (n_candidates,).
+        """Return candidates, the current subset with one feature added or dropped, as pairs of a feature and whether it
+        is added.
+
+        ``features`` (n_candidates,) are positions of features; ``adding`` (n_candidates,) is a mask of those that are
+        added.
         """
         return list(zip(features.tolist(), adding.tolist(), strict=True))
 
     def no_move(self) -> list[tuple[int, bool]]:  # type: ignore[override]
-        """Return the current subset as a single candidate, in the format of `moves`."""
+        """Return the current subset as the only candidate: no feature (-1) is added."""
         return [(-1, True)]
 
 
 def probabilities(rows: RowRatios, feature: int, factors: np.ndarray | None) -> Iterator[tuple[slice, int, np.ndarray]]:
-    """Yield slices of rows of one class, the class, and their class probabilities (n_classes, n_rows).
+    """Yield a slice of rows of one class, the position of the class, and the rows' class probabilities (n_classes,
+    n_rows of the slice), until all rows are covered.
 
     Parameters
     ----------
     rows : state of the rows under the current subset.
-    feature : position of the feature that a candidate adds or drops.
+    feature : position of the feature that a candidate adds or drops; -1 for the current subset.
     factors : (n_segments, n_classes - 1, n_codes) factors by which its levels multiply the ratios P(other class) /
         P(true class); None for the current subset.
     """
@@ -234,8 +235,10 @@ class RowLoss(SubsetCriterion):
         """
 
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the sum of the losses of all rows for the current subset of features, or for a candidate that adds or
-        drops ``feature`` and multiplies ratios of class probabilities by ``factors``; see `SubsetCriterion.of_subset`.
+        """Return the sum of the losses of all rows, for the current subset of features or for a candidate.
+
+        A candidate adds or drops the feature at the position ``feature``, whose levels multiply the ratios P(other
+        class) / P(true class) by ``factors`` (n_segments, n_classes - 1, n_codes); None for the current subset.
         """
         block, total = rows.scan().block, 0.0
         for piece, true_class, probability in probabilities(rows, feature, factors):
@@ -245,7 +248,7 @@ class RowLoss(SubsetCriterion):
         return total
 
     def _checked(self, probability: np.ndarray, true_class: int) -> np.ndarray:
-        """Return the `losses` of rows of the class at position ``true_class``, (n_rows,).
+        """Return the losses of rows of the class at position ``true_class``, (n_rows,), as computed by `losses`.
 
         ``probability`` (n_classes, n_rows) are class probabilities. Raise ValueError if losses hold NaN or have another
         shape.
@@ -281,19 +284,25 @@ class Scorer(SubsetCriterion):
         self.name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", type(scoring).__name__)
 
     def check(self, classes: Any) -> None:
-        """Store the class labels, which scorers need, and find the scorer of a name."""
+        """Store the class labels, (n_classes,) in sorted order, and look up the scorer; raise ValueError for an unknown
+        name.
+        """
         from sklearn.metrics import get_scorer
 
         self._classes = np.asarray(classes)
         self._scorer = get_scorer(self.scoring)
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
-        """Return the score of each candidate subset of features, (n_candidates,), the only column of ``sums``."""
+        """Return the score of each candidate subset of features, (n_candidates,), which is the only column of ``sums``;
+        the other arguments are not used.
+        """
         return sums[:, 0]
 
     def of_subset(self, rows: RowRatios, feature: int, factors: np.ndarray | None) -> float:
-        """Return the score of all rows for the current subset of features, or for a candidate that adds or drops
-        ``feature`` and multiplies ratios of class probabilities by ``factors``; see `SubsetCriterion.of_subset`.
+        """Return the score of all rows, for the current subset of features or for a candidate.
+
+        A candidate adds or drops the feature at the position ``feature``, whose levels multiply the ratios P(other
+        class) / P(true class) by ``factors`` (n_segments, n_classes - 1, n_codes); None for the current subset.
         """
         block = rows.scan().block
         probability = np.empty((block.n_rows, rows.tables.n_classes))
@@ -309,7 +318,7 @@ class Scorer(SubsetCriterion):
 
 
 class _GivenProbabilities(ClassifierMixin, BaseEstimator):
-    """Classifier that returns given probabilities, for scorers of scikit-learn; X contains positions of rows.
+    """Classifier that returns given probabilities, for scorers of scikit-learn, which must pass all rows in order.
 
     Parameters
     ----------
@@ -322,9 +331,9 @@ class _GivenProbabilities(ClassifierMixin, BaseEstimator):
         self.probability = probability
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Return the class probabilities of all rows, (n_rows, n_classes)."""
+        """Return the given class probabilities of all rows, (n_rows, n_classes); ``X`` is not used."""
         return self.probability
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the most probable label of all rows, (n_rows,)."""
+        """Return the most probable label of each row, (n_rows,); ``X`` is not used."""
         return np.asarray(self.classes_[self.probability.argmax(axis=1)])

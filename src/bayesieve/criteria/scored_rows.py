@@ -158,8 +158,8 @@ class ClassBlock:
         )
 
     def blocks(self, row_bytes: int = 0, n_others: int = 0, n_moves: int = 1) -> Iterable[np.ndarray]:
-        """Yield the offsets (n_segments + 1,) of the segments (rows of one class) in each block of rows that fits in
-        the cache or memory.
+        """Yield one array for each block of rows that fits in the cache or memory: the first row of each segment (rows
+        of one class) in the block, then its end, (n_segments + 1,).
 
         Parameters
         ----------
@@ -172,10 +172,11 @@ class ClassBlock:
             return blocks
         return chain.from_iterable(_divide_segments(bounds, n_others * n_moves) for bounds in blocks)
 
-    def level_codes(self, feature: int, rows: Any = slice(None)) -> np.ndarray:
-        """Return the level of each row for one feature, (n_rows,), from 0 to ``n_codes - 1`` (unseen).
+    def level_codes(self, feature: int, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return the level of each row for one feature, (n_rows,), numbered from 0; unseen values have the highest
+        number.
 
-        ``feature`` is the position of the feature; ``rows`` selects some of the rows.
+        ``feature`` is the position of the feature; ``rows`` selects some of the rows, by positions or a slice.
         """
         codes = self.codes[self.columns[feature], rows]
         if self.kinds[feature] > THREE_WAY:
@@ -183,7 +184,9 @@ class ClassBlock:
         return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
 
     def segments(self, rows: np.ndarray) -> np.ndarray:
-        """Return the segment (rows of one class and fold) of each of the rows at the positions ``rows``, (n,)."""
+        """Return the segment (rows of one class and fold) to which each of some rows belongs, (n,); ``rows`` (n,) are
+        positions.
+        """
         return np.searchsorted(self.offsets, rows, side="right") - 1
 
     def class_totals(self, n_classes: int) -> np.ndarray:
@@ -195,7 +198,7 @@ class ClassBlock:
         return np.bincount(self.classes, weights=sizes, minlength=n_classes)
 
     def take(self, rows: np.ndarray | slice) -> ClassBlock:
-        """Return a block of the rows at the ascending positions ``rows`` only."""
+        """Return a block with only some of the rows, given by their positions in ascending order or by a slice."""
         rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
         codes, offsets = self.engine.take(self.codes, rows), np.searchsorted(rows, self.offsets)
         weights = self.weights[rows] if self.weights.size else self.weights
@@ -204,10 +207,11 @@ class ClassBlock:
 
 
 def _divide_segments(offsets: np.ndarray, n_ratios: int) -> Iterator[np.ndarray]:
-    """Divide the rows of all segments into groups with a few million ratios each, and yield the ``offsets`` of each
+    """Divide rows into groups of whole segments (rows of one class) with a few million ratios each; yield one array a
     group.
 
-    ``offsets`` (n_segments + 1,) is the first row of each segment; ``n_ratios`` the number of ratios for each row.
+    The array (n_segments + 1,) holds the first row of each segment and the end of the last one, with segments outside
+    the group empty. ``offsets`` (n_segments + 1,) holds these numbers for all rows; each row has ``n_ratios`` ratios.
     """
     n_parts = -(-int(offsets[-1] - offsets[0]) * n_ratios // _MAX_RATIOS)
     ends = offsets[np.linspace(0, offsets.size - 1, max(1, min(offsets.size - 1, n_parts)) + 1).astype(int)]
@@ -226,6 +230,7 @@ class RatioTables:
         log P(level | class) from each set of training rows, one feature after the other; 0 for the last code of each
         feature, which stands for unseen values.
     n_codes : int array, shape (n_features,)
+        Number of levels of each feature, plus one for unseen values.
     source, classes : int arrays, shape (n_segments,)
         Position in ``logs`` of the table that scores a segment, and the class of the segment.
     true_logs : array shaped like ``logs``, optional
@@ -332,8 +337,8 @@ class RatioTables:
         return factors
 
     def gather_steps(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the log factors of features, in integer steps of ``log_unit``, as one flat array, and the start of
-        each feature in it.
+        """Return the log factors of features as a flat array, in integer steps of ``log_unit`` nats, and the first
+        entry of each feature in it, (n,).
 
         ``features`` (n,) are positions of features. Sums of integers do not accumulate rounding errors over the moves
         of a search.
@@ -346,11 +351,11 @@ class RatioTables:
         )
 
     def gather(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a flat table of the factors of candidates (the current subset with one feature added or dropped), and
-        the start of each candidate in it, (n_candidates,).
+        """Return the factors of candidates (the current subset with one feature added or dropped) as a flat array, and
+        the first entry of each candidate in it, (n_candidates,).
 
         ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
-        dropped. The entry of a row is ``start + (segment * n_others + other) * n_codes + code``.
+        dropped. The factor for a row is the entry ``start + (segment * n_others + other) * n_codes + code``.
         """
         if self._logs is not None or self.store():
             return self._flat, self.starts[features] + ~adding * self.starts[-1]
@@ -367,13 +372,15 @@ def _factors_of(logs: np.ndarray) -> np.ndarray:
 
 
 def _concatenated(tables: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenate tables into a flat one; return it and the start of each table in it."""
+    """Concatenate the entries of ``tables`` (n,) to a flat array; return it, and the first entry of each table in it,
+    (n,).
+    """
     starts = np.concatenate([[0], np.cumsum([table.size for table in tables])]).astype(np.int64)
     return tables[0] if len(tables) == 1 else np.concatenate(tables), starts[:-1]
 
 
 def _apply_in_pieces(function: Callable[[np.ndarray], np.ndarray], table: np.ndarray, dtype: Any) -> np.ndarray:
-    """Apply a function to a table in pieces, to limit temporary memory, and return the flat result of the given
+    """Apply an element-wise ``function`` to pieces of ``table``, to limit temporary memory; return a flat array of
     ``dtype``.
     """
     flat, result = table.reshape(-1), np.empty(table.size, dtype)
@@ -535,7 +542,9 @@ class ScoredRows:
         return cls(block, ratio_tables, ratios, block.class_totals(n_classes))
 
     def impossible(self) -> int | None:
-        """Return a class that occurs in the scored rows but not in the training rows; None if there is none."""
+        """Return the position of a class that occurs in the scored rows but not in the training rows; None if there is
+        none.
+        """
         segments = np.flatnonzero((np.diff(self.block.offsets) > 0) & self._lacks_training_rows)
         return int(self.block.classes[segments[0]]) if segments.size else None
 
@@ -652,9 +661,10 @@ def folds_by_class(coded: CodedTable, n_folds: int) -> np.ndarray:
 
 
 def _weights_and_classes(coded: CodedTable, n_folds: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct row weights, (n,), and the number of each row's combination of weight and class, (n_rows,).
+    """Return the distinct row weights in ascending order, (n,), and for each row the position of its weight among them
+    times the number of classes, plus its class, (n_rows,).
 
-    Raise ValueError if there are too many combinations with ``n_folds`` folds.
+    Raise ValueError if there are too many combinations of weight, class and fold (``n_folds`` folds).
     """
     classes = np.asarray(coded.class_codes, dtype=np.int64)
     if coded.weights is None:
