@@ -6,15 +6,12 @@ import functools
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from bayesieve.table.values import TEMPORAL, canonical_text, format_temporal
 from bayesieve.words import shorten
-
-if TYPE_CHECKING:
-    from bayesieve.table.levels import FeatureLevels
 
 _VALUES_SHOWN = 4
 _CHARACTERS_SHOWN = 40
@@ -144,7 +141,7 @@ def _group_label(group: Sequence[object], full: bool) -> str:
     return "{" + ", ".join(parts) + "}" + suffix
 
 
-def cell_labels(parts: Sequence[FeatureLevels], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:
+def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:
     """Return a label for each level of a pair of columns, such as ``"age <= 32.5 & job in {a, b} | age > 32.5 & job =
     c"``.
 
@@ -153,7 +150,7 @@ def cell_labels(parts: Sequence[FeatureLevels], grid: np.ndarray, n_levels: int,
 
     Parameters
     ----------
-    parts : levels of both columns.
+    parts : levels of both columns: `FeatureLevels`, or objects with attributes of the same names.
     grid : array of shape (levels of the first column, levels of the second): the level of each cell. Cells without
         training rows have the entry ``n_levels``; a label may include them if that makes it shorter.
     n_levels : number of levels of the pair.
@@ -192,11 +189,11 @@ def _terms(inside: np.ndarray, free: np.ndarray) -> list[tuple[tuple[int, ...] |
     return [(None if len(group) == every else tuple(group), columns) for columns, group in rows.items()]
 
 
-def _named_levels(part: FeatureLevels, full: bool, codes: tuple[int, ...] | None) -> str:
+def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
     """Return the condition that a column has one of the levels ``codes`` as text, such as ``"age <= 32.5"``.
 
-    ``part`` holds the levels of the column. None for ``codes`` means all levels and gives an empty text. With ``full``,
-    the text lists all values.
+    ``part`` holds the levels of the column, as for `cell_labels`. None for ``codes`` means all levels and gives an
+    empty text. With ``full``, the text lists all values.
     """
     if codes is None:
         return ""
