@@ -156,7 +156,7 @@ class Copies:
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Convert errors of writing to ``folder`` in the ``with`` block into ValueErrors that name the folder and the
+    """Convert errors of writing to ``folder`` in the ``with`` block into ValueErrors that state the reason and the
     remedy.
     """
     try:
