@@ -357,7 +357,10 @@ def wins(won: int, lost: int) -> Verdict:
 
 
 def near(what: str, paper: float, ours: float, margin: float, over: str = "", form: str = ".3f") -> Check:
-    """Return the check that the paper's number lies within a margin of ours; for the other arguments, see `Check`."""
+    """Return the check that the paper's number lies within ``margin`` of ours.
+
+    ``what`` names the number, ``over`` the repetitions; numbers are shown in the format ``form``.
+    """
     words = f"margin {number_text(margin, form)}"
     return fact(what, abs(ours - paper) <= margin, ours, paper, words, over, form, printed=True)
 
@@ -493,9 +496,10 @@ def variants_table(claims: Mapping[str, Sequence[Judged]]) -> TextTable:
 
 
 def _cell(claim: Judged | None, number: int, verdict: str) -> str:
-    """Return our number, the p-value and the verdict of one comparison of a claim as text.
+    """Return our number, the p-value and the verdict of one comparison of a claim as text; empty if there is none.
 
-    ``number`` is the position of the comparison; an empty ``verdict`` stands for its own.
+    ``number`` is the position of the comparison. ``verdict`` replaces the verdict of the comparison, unless it is
+    empty.
     """
     if claim is None or number >= len(claim.checks):
         return ""
@@ -517,7 +521,9 @@ def reasons(claims: Sequence[Judged]) -> str:
 
 @dataclass(frozen=True)
 class Closeness:
-    """Distance of our numbers from those of a table or figure of the paper."""
+    """Distance of our numbers from those of a table or figure of the paper, as a text; ``where`` is its place in the
+    paper.
+    """
 
     where: str
     text: str

@@ -107,10 +107,10 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return self
 
     def _useful(self, table: Table, drawn: np.ndarray, y: Any) -> np.ndarray:
-        """Return a mask (n_sums,) of the sums that MODL cuts into several intervals.
+        """Return a mask (n_sums,) of the sums of columns of a table that MODL cuts into several intervals.
 
-        ``drawn`` (n_sums, order) are positions of columns. A few sums are computed at a time to save memory. ``table``
-        has the columns, and ``y`` (n_rows,) are the classes.
+        ``drawn`` (n_sums, order) are positions of columns, and ``y`` (n_rows,) class labels. A few sums are computed at
+        a time to save memory.
         """
         if y is None:
             raise ValueError("useful=True chooses sums by the classes; pass them as y.")
@@ -122,10 +122,10 @@ class RandomSums(TransformerMixin, BaseEstimator):
         return useful
 
     def _draw(self, table: Table) -> np.ndarray:
-        """Return the positions of the columns of each sum, (n, order).
+        """Draw sums, and return the positions of the columns of each, (n_sums, order).
 
-        n is below ``n_features`` if there are too few combinations. Raise ValueError if an option is invalid, or the
-        table has too few numeric columns.
+        n_sums is below ``n_features`` if there are too few combinations. Raise ValueError if an option is invalid, or
+        the table has too few numeric columns.
         """
         check_allowed(self.get_params(deep=False), _ALLOWED)
         columns_of_table = enumerate(zip(table.kinds(), table.types(), strict=True))
@@ -156,13 +156,13 @@ class RandomSums(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        float64 array, shape (n_rows, n_features)
+        float64 array, shape (n_rows, n_sums)
         """
         check_is_fitted(self, "terms_")
         return _sums(new_table(self, X), self.terms_)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the sums, such as ``"a + b"``; the argument is ignored."""
+        """Return the names of the sums, such as ``"a + b"``; ``input_features`` is ignored."""
         check_is_fitted(self, "terms_")
         return np.asarray(sum_names(self._names, self.terms_), dtype=object)
 
@@ -240,7 +240,7 @@ class SumsNB(ClassifierMixin, BaseEstimator):
         self.sums = sums
 
     def fit(self, X: pl.DataFrame, y: Any) -> Self:
-        """Draw the sums, and fit the classifier to the table extended by the sums."""
+        """Draw the sums, and fit the classifier to the table extended by the sums; ``y`` (n_rows,) are class labels."""
         self.sums_ = clone(self.sums).fit(X, y)
         self.estimator_ = clone(self.estimator).fit(self._with_sums(X), y)
         self.classes_, self.n_features_selected_ = self.estimator_.classes_, self.estimator_.n_features_selected_

@@ -104,7 +104,10 @@ def reproduce(given: Any) -> None:
 
 
 def _data_sets(only: str | None, paper: str) -> tuple[str, ...]:
-    """Return the names in the option --only; CommandError if there are none, or the paper has no data sets."""
+    """Return the names in ``only``, the text of the option --only, separated by commas; none if it is None.
+
+    A CommandError is raised if the text has no names, or the paper has no data sets.
+    """
     from bayesieve_lab.registry import PAPERS
 
     names = () if only is None else tuple(names_in(only))
@@ -116,7 +119,7 @@ def _data_sets(only: str | None, paper: str) -> tuple[str, ...]:
 
 
 def _check_output(output: Path | None) -> None:
-    """Raise an error, before any work is done, if the output file could not be written at the end."""
+    """Raise an error, before any work is done, if the report could not be written to the path ``output`` at the end."""
     from bayesieve.table.writing import refuse_other_format
 
     if output is None:
@@ -131,7 +134,10 @@ def _check_output(output: Path | None) -> None:
 
 
 def _smoothing(text: str | None) -> Smoothing | None:
-    """Return the value of the option --smoothing; CommandError if it is invalid."""
+    """Return the value of the option --smoothing from its text: a number or "m-estimate"; None if it is not given.
+
+    A CommandError is raised if it is invalid.
+    """
     if text is None:
         return None
     if text == "m-estimate":
@@ -165,7 +171,10 @@ def _show(report: Report, screen: Screen) -> None:
 
 
 def _write(report: Report, output: Path, results: Path, screen: Screen) -> None:
-    """Write the report: first the files that it links to, then the document."""
+    """Write the report to the path ``output``, after the files that it links to, and print all paths.
+
+    ``results`` is the file for finished folds.
+    """
     from bayesieve.table import write_atomically
 
     linked = [(output.with_name(name), content) for name, content in report.files.items()]

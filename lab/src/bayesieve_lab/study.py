@@ -77,7 +77,7 @@ class Report:
 
 
 class Study(ABC):
-    """Experiment of a paper: its methods on its data sets.
+    """Experiment of a paper: its methods on its data sets. Subclasses define methods, data, protocol and report.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Study(ABC):
 
     @abstractmethod
     def data(self) -> dict[str, Loader]:
-        """Return loaders of data sets by name, see `compare_many`."""
+        """Return, by name of a data set, a function that loads its content; for the content, see `compare_many`."""
 
     @property
     @abstractmethod
@@ -150,7 +150,7 @@ class Study(ABC):
         return self.report(comparison)
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
-        """Run all unfinished folds of all parts; see `run` and `compare_many`."""
+        """Run all unfinished folds of all parts, save each in ``results`` (unless None), and return the comparison."""
         rows = {} if results is None else read_results(results)
         for i, (methods, data, protocol) in enumerate(self.parts()):
             folds = product(data, methods, range(protocol.n_repeats), range(protocol.n_folds))
@@ -167,7 +167,10 @@ class Study(ABC):
         return (results,)
 
     def parts(self) -> Iterator[Part]:
-        """Yield methods, data sets and folds, in the order in which they are run; a single part by default."""
+        """Yield the parts of the run: methods, loaders of data sets by name, and the split of their rows.
+
+        They are run in this order; by default there is one part, with everything.
+        """
         yield self.methods(), self.data(), self.protocol
 
     def saved(self, results: Path) -> Comparison:

@@ -32,7 +32,10 @@ class TextTable:
 
     @classmethod
     def of(cls, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
-        """Return a table from the titles of its columns, with ">" in front of those of numbers, and its rows."""
+        """Return a table from the titles of its columns and its rows.
+
+        A title that begins with ">" is that of a column of numbers, which is aligned to the right.
+        """
         for row in rows:
             if len(row) != len(columns):
                 raise ValueError(f"A row of {len(row)} texts does not fit a table of {len(columns)} columns: {row!r}.")
@@ -41,8 +44,10 @@ class TextTable:
 
     @classmethod
     def of_data_sets(cls, names: Sequence[str], methods: Iterable[str], matrix: np.ndarray, digits: int) -> TextTable:
-        """Return a table of numbers, ``matrix`` (n_data, n_methods), with one row per data set, and ``digits``
-        decimals.
+        """Return a table of numbers, ``matrix`` (n_data, n_methods), with one row per data set and one column per
+        method.
+
+        ``names`` and ``methods`` are those of rows and columns; numbers have ``digits`` decimals.
         """
         lines = zip(names, matrix.tolist(), strict=True)
         rows = [(name, *(number_text(value, f".{digits}f") for value in line)) for name, line in lines]
@@ -86,14 +91,17 @@ def document(template: Path, **context: Any) -> str:
 
 
 def _markdown(part: Any) -> Any:
-    """Return a variable of a document as Markdown, if it is a table or a tuple of sentences."""
+    """Return a table as Markdown, a tuple of sentences as a Markdown list, and other variables unchanged."""
     if isinstance(part, TextTable):
         return part.to_markdown()
     return "\n".join(f"- {sentence}" for sentence in part) if isinstance(part, tuple) else part
 
 
 def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
-    """Return text such as mean ± standard deviation; only the mean for one value; a dash if any is NaN."""
+    """Return mean ± standard deviation of values as text with ``digits`` decimals; only the mean of a single value.
+
+    It is a dash if any value is NaN.
+    """
     if np.isnan(values).any():
         return "–"
     mean = f"{np.mean(values):.{digits}f}"
@@ -101,12 +109,14 @@ def mean_and_spread(values: Sequence[float] | np.ndarray, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """Return a number as text with its sign and a number of decimals."""
+    """Return a number as text with its sign and ``digits`` decimals."""
     return f"{value:+.{digits}f}"
 
 
 def number_text(value: float, form: str) -> str:
-    """Return a number as text by a Python format, in percentage points if the format ends in "pt"; a dash for NaN.
+    """Return a number as text in the Python format ``form``; a dash for NaN.
+
+    If the format ends in "pt", the number is a share that is shown in percentage points.
 
     Examples
     --------
@@ -120,7 +130,7 @@ def number_text(value: float, form: str) -> str:
 
 
 def p_text(p_value: float) -> str:
-    """Return a p-value as text."""
+    """Return a p-value as text: "< 0.0001", two significant digits below 0.1, otherwise two decimals."""
     return "< 0.0001" if p_value < 0.0001 else f"{p_value:.2g}" if p_value < 0.1 else f"{p_value:.2f}"
 
 

@@ -131,9 +131,7 @@ class Compared:
         return self._summary[column].to_numpy().reshape(len(self.data), -1)
 
     def mean(self, column: str) -> np.ndarray:
-        """Return means over the data sets that have a value, (n_methods,), of the means of ``column`` over the
-        folds.
-        """
+        """Return, by method, the mean of ``column`` over folds and then over data sets with a value, (n_methods,)."""
         return _over_data(self.means(column))
 
     def known_matrix(self, measure: Measure) -> np.ndarray:
@@ -294,9 +292,7 @@ def data_tables(folds: Compared) -> list[Grid]:
 
 
 def _own_cells(measure: Measure, folds: Compared, i: int) -> list[GridCell]:
-    """Return, for each method, a cell with mean and standard deviation of a measure over the folds of data set
-    ``i``.
-    """
+    """Return, for each method, a cell with mean and deviation of a measure over the folds of data set ``i``."""
     name, cells = measure.name, []
     has_value = ~np.isnan(folds.values[name][i])
     n_values, n_folds = has_value.sum(axis=1), int(has_value.any(axis=0).sum())

@@ -391,9 +391,7 @@ def standings(comparison: Comparison, measure: str, data: str | None = None) -> 
     ranks = average_ranks(values, better)
 
     def test(one: int, other: int) -> PairedTest:
-        """Return the corrected resampled t-test of the method at position ``one`` (first) against the one at
-        ``other``.
-        """
+        """Return the corrected resampled t-test of the method at ``one`` (first) against the one at ``other``."""
         return corrected_resampled_t(values[:, one], values[:, other], comparison.test_share)
 
     def place_of(place: int) -> tuple[bool, float, int]:

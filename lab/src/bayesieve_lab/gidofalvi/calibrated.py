@@ -59,8 +59,9 @@ class CalibratedBoosting(CodedSelector):
     encoder: Any = "modl"
 
     def _search(self, coded: CodedTable) -> np.ndarray:
-        """Select features, set ``trace_``, and return weight 1 for the selected features and 0 for others,
-        (n_features,).
+        """Select features of coded rows, and set ``trace_``.
+
+        Returns an array (n_features,) that is 1 for selected features and 0 for others.
         """
         if coded.n_classes != 2:
             raise ValueError(f"CalibratedBoosting needs two classes, got {coded.n_classes}.")
@@ -98,9 +99,10 @@ class CalibratedBoosting(CodedSelector):
         return chosen.astype(float)
 
     def _log_ratios(self, counts: ContingencyCounts, total: float) -> np.ndarray:
-        """Return log P(level | 1) - log P(level | 0) for the levels of all features, one feature after the other.
+        """Return log P(level | 1) - log P(level | 0), (n_levels,), for the levels of all features, one feature after
+        the other.
 
-        ``counts`` are weights by level and class, ``total`` the weight of all rows.
+        ``counts`` are row weights by level and class, ``total`` is the weight of all rows.
         """
         logs = log_probabilities_of_all(counts.counts, counts.offsets, total, self.smoothing)
         return logs[:, 1] - logs[:, 0]
@@ -122,8 +124,8 @@ class CalibratedBoosting(CodedSelector):
 def calibrated(score: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return P(y = 1 | score) of each row, (n_rows,), by a logistic regression with one slope and an intercept.
 
-    ``score``, ``y`` (0 or 1) and ``weights`` have shape (n_rows,). If all scores are equal, the result is the share of
-    ones.
+    ``score``, ``y`` (0 or 1) and the row weights ``weights`` have shape (n_rows,). If all scores are equal, the result
+    is the weighted share of ones.
     """
     if np.ptp(score) == 0.0:
         return np.full(y.size, np.average(y, weights=weights))

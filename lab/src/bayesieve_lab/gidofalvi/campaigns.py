@@ -53,7 +53,7 @@ class Campaign:
     repeats: bool = True
 
     def names(self, repetitions: int) -> tuple[str, ...]:
-        """Return the names of the repetitions in the results."""
+        """Return the names of the repetitions in the results, such as "donations, draw 1"."""
         return tuple(f"{self.name}, draw {k + 1}" for k in range(repetitions if self.repeats else 1))
 
 
@@ -107,13 +107,19 @@ def balanced(folder: Path | None, seed: int) -> Campaign:
 
 
 def _simulated(seed: int, n_rows: int, n_features: int, number: int) -> Rows:
-    """Return the simulated donors of repetition ``number``: ``n_rows`` training rows, then as many test rows."""
+    """Return the simulated donors of repetition ``number``: ``n_rows`` training rows, then as many test rows.
+
+    They have ``n_features`` columns, the dollars given, and who gave; ``seed`` is that of all repetitions.
+    """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
     return _with_amounts(*donations(2 * n_rows, n_features, response=RESPONSE, random_state=rng))
 
 
 def _halves(folder: Path | None, seed: int, number: int) -> Rows:
-    """Return random halves of pva97nk in repetition ``number``, with the same number of donors who gave in each."""
+    """Return the donors of pva97nk in repetition ``number``: a random half as training rows, then the other half.
+
+    Both have the same number of donors who gave. ``folder`` is that of the data sets, ``seed`` that of all repetitions.
+    """
     table, _ = DataSets(folder).load(BALANCED)
     amounts = table["TargetD"].fill_null(0.0).to_numpy()
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
@@ -127,5 +133,9 @@ def _halves(folder: Path | None, seed: int, number: int) -> Rows:
 
 
 def _with_amounts(table: Any, amounts: np.ndarray) -> Rows:
-    """Return the table with a column of the dollars given, ``amounts`` (n_rows,), and who gave (0 or 1), (n_rows,)."""
+    """Return the table with a further column of the dollars given, and an array (n_rows,) that is 1 for donors who
+    gave.
+
+    ``amounts`` (n_rows,) are the dollars given; the array is 0 for other donors.
+    """
     return table.with_columns(pl.Series(AMOUNT, amounts)), (amounts > 0).astype(np.int64)

@@ -155,10 +155,11 @@ CLAIMS = (
 
 
 def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.ndarray]:
-    """Return values by line of table 3, and after every selected feature, each an array over the repetitions.
+    """Return the values of a quantity in every repetition, (n_repetitions,), by line of table 3 and by number of
+    features.
 
-    ``what`` is a figure of `CampaignNB`, "loss test", or "order": Kendall's correlation of test MSE and test profit
-    over the paper's six lines.
+    ``what`` is a figure of `CampaignNB`, "area" (1 - AUC), "loss test" (minus the profit), "mse gap" (test minus
+    training), or "order": Kendall's correlation of test MSE and test profit over the paper's six lines.
     """
     if what == "order":
         errors, profits = (values_of(comparison, campaign, f"{of} test") for of in ("mse", "profit"))
@@ -181,10 +182,10 @@ def values_of(comparison: Comparison, campaign: str, what: str) -> dict[str, np.
 
 
 def of_method(comparison: Comparison, campaign: str, method: str, what: str, step: int | None = None) -> np.ndarray:
-    """Return a quantity of a method by repetition, (n_repetitions,), or its value after ``step`` features.
+    """Return a quantity of a method in every repetition of a campaign, (n_repetitions,).
 
-    It is NaN if the method selects fewer features. ``what`` is the name of the quantity, such as "mse test",
-    ``campaign`` that of the campaign.
+    With ``step``, it is the value after this number of features, NaN if the method selects fewer. ``what`` is the name
+    of the quantity, such as "mse test".
     """
     rows = [row for row in comparison.rows if row["data"].startswith(f"{campaign},") and row["method"] == method]
     if what == "area":  # above the curve, which is lower for the better method
@@ -193,9 +194,9 @@ def of_method(comparison: Comparison, campaign: str, method: str, what: str, ste
 
 
 def _figure(figures: dict[str, float | None], what: str, step: int | None) -> float | None:
-    """Return one quantity from the figures of a fold; NaN for a step that the search did not reach.
+    """Return the quantity ``what``, such as "mse test", from the figures of a fold by name.
 
-    ``what`` is the name of the quantity, such as "mse test".
+    With ``step``, it is the value after this number of features; NaN if the search did not reach it.
     """
     if step is None or not what.startswith(("mse", "profit", "mailed")):
         return figures[what]
@@ -203,7 +204,10 @@ def _figure(figures: dict[str, float | None], what: str, step: int | None) -> fl
 
 
 def findings(comparison: Comparison, campaign: str) -> list[Judged]:
-    """Judge every claim on a campaign; for the cup, whose donors are the paper's, results are not random."""
+    """Judge every claim on a campaign.
+
+    The donors of the KDD Cup are the paper's, so that results on them are compared as fixed numbers, without a test.
+    """
     quantities = dict.fromkeys(claim.what for claim in CLAIMS)
     values = {what: values_of(comparison, campaign, what) for what in quantities}
     return [

@@ -16,7 +16,8 @@ _MEASURES = {"mse": "mean squared error", "profit": "profit, $"}
 
 
 def steps_figure(comparison: Comparison, campaign: str, method: str, title: str) -> Figure:
-    """Return a figure of squared error and profit of a method after each feature, on training and test rows.
+    """Return a figure of squared error and profit of a method on a campaign after each feature, on training and test
+    rows.
 
     Values are means over the repetitions, for each number of features that all of them reach.
     """

@@ -54,7 +54,10 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         self.response = response
 
     def fit(self, X: Any, y: Any) -> CampaignNB:
-        """Fit the model to donors ``X`` (polars) with the amounts of their gifts; those with ``y`` = 1 gave."""
+        """Fit the model to donors ``X``, a polars frame that has a column of the dollars given.
+
+        ``y`` (n_rows,) is 1 for donors who gave, otherwise 0.
+        """
         y = np.asarray(y)
         self.model_, self.shift_ = clone(self.model), 0.0
         encoder = encoder_of(self.model)
@@ -72,20 +75,27 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log probabilities of donors, (n_rows, 2), not corrected to the share of the population."""
+        """Return log probabilities that donors ``X`` give nothing and that they give, (n_rows, 2).
+
+        They are not corrected to the share of the population that gives.
+        """
         return self.model_.predict_log_proba(self._features(X))
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return measures on training and test rows by name; ``codes`` (n_rows,) say which of the test rows ``rows``
-        gave.
+        """Return measures on training and test rows by name.
 
         They are the squared error (of both classes), the profit in dollars, the share of donors who get a letter, the
         ``slope`` by which log odds of the test rows should be multiplied, and the profit if all donors get a letter.
+        ``codes`` (n_rows,) are 1 for those of the test rows ``rows`` that gave.
         """
         return {**self.on_training_, **self._figures(rows, codes, "test")}
 
     def log_odds(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield the log odds of a gift, (n_rows,), after each feature, or only those of the whole model."""
+        """Yield log odds that donors ``X`` give, (n_rows,), corrected to the share of the population that gives.
+
+        If ``steps`` was set, there is one array after each feature of the search; otherwise only that of the whole
+        model.
+        """
         if not self.steps:
             log_proba = self.predict_log_proba(X)
             yield log_proba[:, 1] - log_proba[:, 0] + self.shift_
@@ -108,7 +118,10 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return features[np.sort(np.unique(features, return_index=True)[1])][:N_STEPS]
 
     def _figures(self, X: Any, y: np.ndarray, part: str) -> dict[str, float | None]:
-        """Return measures on rows by name, followed by ``part``, "train" or "test"; ``y`` (n_rows,) says who gave."""
+        """Return measures on the donors ``X`` by name, such as "mse test"; ``part``, "train" or "test", ends the names.
+
+        ``y`` (n_rows,) is 1 for donors who gave, otherwise 0.
+        """
         amounts, weights = X[AMOUNT].to_numpy(), self._weights(y)
         gift = self.regression_.predict(self._gifts(X))
         figures: dict[str, float | None] = {f"profit of all {part}": float((weights * (amounts - LETTER)).sum())}
@@ -128,8 +141,9 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return figures
 
     def _weights(self, y: np.ndarray) -> np.ndarray:
-        """Return row weights (n_rows,) with which the share of donors who give (``y`` is 1) is that of the
-        population.
+        """Return row weights, (n_rows,), by which the share of donors who gave becomes that of the population.
+
+        ``y`` (n_rows,) is 1 for donors who gave, otherwise 0. Without a share of the population, all weights are 1.
         """
         if self.response is None:
             return np.ones(y.size)
@@ -137,7 +151,7 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
         return np.where(y == 1, self.response / share, (1 - self.response) / (1 - share))
 
     def _features(self, X: Any) -> Any:
-        """Return the table of the features only."""
+        """Return the columns of a table that the model may use: all but the dollars given, or those in ``columns``."""
         return X.drop(AMOUNT) if self.columns is None else X.select(self.columns)
 
     def _gifts(self, X: Any) -> np.ndarray:
@@ -147,11 +161,11 @@ class CampaignNB(ClassifierMixin, BaseEstimator):
 
 
 def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the factor by which log odds (n_rows,) must be multiplied to predict the rows best, 1 if they are
+    """Return the slope of a logistic regression of the outcomes on the log odds, both (n_rows,); 1 if these are
     constant.
 
-    ``y`` (n_rows,) are the outcomes, 0 or 1, and ``weights`` (n_rows,) row weights. A factor below 1 means that
-    probabilities are too extreme.
+    ``y`` are the outcomes, 0 or 1, and ``weights`` (n_rows,) row weights. A slope below 1 means that probabilities are
+    too extreme.
     """
     x = np.clip(log_odds, -_FAR, _FAR)
     if np.ptp(x) < 1e-9:
@@ -160,5 +174,5 @@ def _slope(log_odds: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
 
 
 def _log_odds(share: float) -> float:
-    """Return the log odds of a probability."""
+    """Return the log odds of the probability ``share``."""
     return float(np.log(share / (1 - share)))

@@ -76,7 +76,10 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
 
 
 def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files: dict[str, str]) -> dict[str, Any]:
-    """Return the contents of the section on a campaign, by name; its figures are added to ``files``."""
+    """Return the variables of the template of the section on a campaign, by name.
+
+    Figures of the section (SVG) are added to ``files`` by file name.
+    """
     pictures = {}
     for method, title in _FIGURES:
         name = f"gidofalvi-{campaign.name}-{method}.svg"
@@ -98,14 +101,17 @@ def _section(study: Gidofalvi, comparison: Comparison, campaign: Campaign, files
 
 
 def finished_draws(comparison: Comparison) -> Comparison:
-    """Return the results of the draws that all methods have finished, if a run is not complete."""
+    """Return the comparison without the draws that some methods have not finished."""
     counts = Counter(row["data"] for row in comparison.rows)
     rows = tuple(row for row in comparison.rows if counts[row["data"]] == len(comparison.methods))
     return replace(comparison, rows=rows)
 
 
 def main_table(comparison: Comparison, campaign: Campaign) -> TextTable:
-    """Return our table 3, beside the paper's numbers if the donors are the paper's."""
+    """Return our table 3: squared error and profit of each line on training and test rows.
+
+    For the KDD Cup, whose donors are the paper's, the paper's numbers are beside ours.
+    """
     paper = campaign.name == CUP
     values = {
         f"{what} {part}": values_of(comparison, campaign.name, f"{what} {part}")
@@ -139,14 +145,20 @@ def published_table() -> TextTable:
 
 
 def lowest(comparison: Comparison, campaign: str, method: str) -> str:
-    """Return in words for which numbers of features the test MSE of a method is lowest, over the repetitions."""
+    """Return, as text, the number of features at which the test MSE of a method on a campaign is lowest.
+
+    If repetitions differ, it is the range and the median.
+    """
     paths = [of_method(comparison, campaign, method, "mse test", k) for k in range(1, N_STEPS + 1)]
     sizes = sorted((np.nanargmin(paths, axis=0) + 1).tolist())
     return str(sizes[0]) if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]} (median {np.median(sizes):g})"
 
 
 def varied_table(comparison: Comparison, campaign: str) -> TextTable:
-    """Return a table of the methods with another coding and another smoothing, on test rows."""
+    """Return a table of test MSE and profit of methods on a campaign, one row per coding and smoothing.
+
+    The first row has MODL levels and the m-estimate; the others vary the coding, and then the smoothing.
+    """
     rows = []
     for name, suffix in (
         ("MODL levels, m-estimate", ""),

@@ -79,7 +79,7 @@ class Gidofalvi(Study):
         return self.split(self.campaigns[0])
 
     def split(self, campaign: Campaign) -> FixedSplit:
-        """Return the split of the rows of a campaign."""
+        """Return the split of a campaign: its training rows come first, all others are test rows."""
         return FixedSplit(campaign.n_train, self.options.seed)
 
     def methods(self) -> dict[str, CampaignNB]:
@@ -87,10 +87,15 @@ class Gidofalvi(Study):
         return self.methods_of(self.campaigns[0])
 
     def methods_of(self, campaign: Campaign) -> dict[str, CampaignNB]:
-        """Return the classifiers for a campaign by name; a variant is named by its method and what differs."""
+        """Return the classifiers for a campaign by name.
+
+        The name of a variant is that of its method, followed by the coding or smoothing that differs.
+        """
 
         def model_of(name: str, smoothing: Smoothing) -> SelectiveNB:
-            """Return the naive Bayes of a method, with a smoothing of the search."""
+            """Return the unfitted naive Bayes of the method ``name``; ``smoothing`` is that of the probabilities in its
+            search.
+            """
             steps = {"selector__n_features_to_select": N_STEPS, "selector__smoothing": smoothing}
             if name == FORWARD:
                 return as_published("forward-MSE").set_params(**steps)
@@ -104,7 +109,7 @@ class Gidofalvi(Study):
             return as_published("NB").set_params(selector=selector)
 
         def method(name: str, encoder: Any = "modl", smoothing: Smoothing = self.smoothing) -> CampaignNB:
-            """Return the classifier of a method, with a coding and a smoothing."""
+            """Return the unfitted classifier of the method ``name``, with an encoder of the rows and a smoothing."""
             model = model_of(name, smoothing).set_params(encoder=encoder, smoothing=smoothing)
             columns, steps = campaign.chosen if name == HAND else None, name in SEARCHES
             return CampaignNB(model, campaign.gifts, columns=columns, steps=steps, response=campaign.response)
@@ -116,11 +121,11 @@ class Gidofalvi(Study):
         return methods | {f"{name}, {OTHER_SMOOTHING}": method(name, smoothing=1.0) for name in VARIED[OTHER_SMOOTHING]}
 
     def data(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
-        """Return functions that load the rows of every repetition of every campaign, by name."""
+        """Return functions that load the rows of a repetition, by its name, for all campaigns."""
         return {name: load for campaign in self.campaigns for name, load in self.draws(campaign).items()}
 
     def draws(self, campaign: Campaign) -> dict[str, Callable[[], tuple[Any, ...]]]:
-        """Return functions that load the rows of the repetitions of a campaign, by name."""
+        """Return functions that load the rows of a repetition of a campaign, by the name of the repetition."""
         return {name: partial(campaign.draw, k) for k, name in enumerate(campaign.names(self.repetitions))}
 
     def measure(self, results: Path | None, verbose: int) -> Comparison:
@@ -141,7 +146,7 @@ class Gidofalvi(Study):
         return Comparison.of(self.data(), self.methods(), self.protocol, rows)
 
     def saved(self, results: Path) -> Comparison:
-        """Return the results in a file, and those of pva97nk in the file next to it."""
+        """Return the results in a file, and those of other campaigns in the files next to it."""
         halves = balanced(self.options.data, self.options.seed)
         beside = self._file(results, halves)
         loaded = {campaign.name for campaign in self.campaigns}

@@ -35,13 +35,13 @@ __all__ = [
 
 
 def _installed(peer: type[Peer], **settings: Any) -> Callable[..., Any]:
-    """Return a function that creates a peer with given and further options.
+    """Return a function that creates a ``peer`` with the options ``settings``, and others that it is called with.
 
     It raises ValueError if the package of the peer is not installed.
     """
 
     def make(**options: Any) -> Peer:
-        """Return the peer, if its package is installed."""
+        """Return the peer with further options; ValueError if its package is not installed."""
         peer.check_installed()
         return peer(**settings, **options)
 

@@ -33,7 +33,10 @@ class BoostedTrees(Peer):
     """
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit the trees; see `Peer`."""
+        """Fit the trees to the rows of a table, and return the fitted classifier.
+
+        ``codes`` (n_rows,) are class codes, and ``weights`` (n_rows,) row weights, or None.
+        """
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         self._learn_columns(table, most=_MOST_VALUES)
@@ -45,9 +48,9 @@ class BoostedTrees(Peer):
         return model.fit(self._rows(table), codes, sample_weight=weights)
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return a column as numbers, or codes of categories, (n_rows,); NaN if missing, or rare or unseen.
+        """Return the column of a table at ``position`` as numbers, or as codes of categories, (n_rows,).
 
-        ``position`` is that of the column.
+        Missing numbers, and missing, rare or unseen categories are NaN.
         """
         if self.empty_[position]:
             return np.zeros(table.n_rows)

@@ -42,7 +42,10 @@ class OrderedBoosting(Peer):
         require("catboost", "CatBoost")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit CatBoost; see `Peer`."""
+        """Fit CatBoost to the rows of a table, and return the fitted classifier.
+
+        ``codes`` (n_rows,) are class codes, and ``weights`` (n_rows,) row weights, or None.
+        """
         from catboost import CatBoostClassifier
 
         self._learn_columns(table)
@@ -60,5 +63,5 @@ class OrderedBoosting(Peer):
         return int(np.count_nonzero(self.model_.get_feature_importance()))
 
     def _rows(self, table: Table) -> Any:
-        """Return the rows as a pandas frame, with missing categories as a category."""
+        """Return the rows of a table as a pandas frame, in which missing categories are a category."""
         return self._frame(table, missing="missing")

@@ -17,7 +17,7 @@ class LevelsPeer(Peer):
     """Base class of peers that use intervals between deciles of numbers, and values of categories; see `QuantileNB`."""
 
     def _learn_levels(self, table: Table, **limits: Any) -> None:
-        """Set the bounds of intervals and the codes of categories, and ``n_levels_``, the number of levels of each
+        """Set bounds of intervals and codes of categories from training rows, and ``n_levels_``, the levels of each
         column.
 
         ``limits`` are options of `known_values`.
@@ -27,10 +27,9 @@ class LevelsPeer(Peer):
         self.n_levels_ = [len(column) + (1 if isinstance(column, dict) else 2) for column in self.columns_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return the code of the level of each row in a column, (n_rows,); the last one is for missing and unseen
-        values.
+        """Return the code of the level of each row in the column of a table at ``position``, (n_rows,).
 
-        ``position`` is that of the column.
+        The last code is for missing and unseen values.
         """
         column, last = self.columns_[position], self.n_levels_[position] - 1
         if isinstance(column, dict):
@@ -70,7 +69,10 @@ class QuantileNB(LevelsPeer):
         self.alpha = alpha
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit ``CategoricalNB``; see `Peer`."""
+        """Fit ``CategoricalNB`` to the rows of a table, coded by levels, and return it.
+
+        ``codes`` (n_rows,) are class codes, and ``weights`` (n_rows,) row weights, or None.
+        """
         from sklearn.naive_bayes import CategoricalNB
 
         self._learn_levels(table)

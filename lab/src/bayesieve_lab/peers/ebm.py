@@ -43,7 +43,10 @@ class BoostingMachine(Peer):
         require("interpret", "The explainable boosting machine (interpret-core)")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit the explainable boosting machine; see `Peer`."""
+        """Fit the explainable boosting machine to the rows of a table, and return it.
+
+        ``codes`` (n_rows,) are class codes, and ``weights`` (n_rows,) row weights, or None.
+        """
         from interpret.glassbox import ExplainableBoostingClassifier
 
         self._learn_columns(table)
@@ -67,5 +70,7 @@ class BoostingMachine(Peer):
             return np.asarray(super()._proba(table), dtype=float)
 
     def _rows(self, table: Table) -> Any:
-        """Return the rows as a pandas frame."""
+        """Return the rows of a table as a pandas frame: numbers (NaN = missing), and categories as text (None =
+        missing).
+        """
         return self._frame(table, missing=None)

@@ -49,7 +49,11 @@ class RiskScore(LevelsPeer):
             require(package, "FasterRisk", then=", then pip install --no-deps fasterrisk")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit the risk score of lowest training loss; see `Peer`."""
+        """Fit risk scores to the rows of a table, and return the one of lowest training loss.
+
+        If no column varies, a classifier that predicts class shares is returned. ``codes`` (n_rows,) are class codes;
+        ``weights`` are not used.
+        """
         if len(self.classes_) > 2:
             raise ValueError(f"Risk scores need two classes, got {len(self.classes_)}; omit this classifier.")
         with quiet():
@@ -89,14 +93,11 @@ class RiskScore(LevelsPeer):
         return np.column_stack([1.0 - second, second])
 
     def _rows(self, table: Table) -> np.ndarray:
-        """Return the columns of 0 and 1 that vary in training, (n_rows, n_varying)."""
+        """Return the columns of 0 and 1 that vary in training, (n_rows, n_varying), for the rows of a table."""
         return super()._rows(table)[:, self.varying_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return a column of the table as columns of 0 and 1, (n_rows, width).
-
-        ``position`` is that of the column.
-        """
+        """Return the column of a table at ``position`` as columns of 0 and 1, (n_rows, width)."""
         levels, last = super()._cells(table, position)[:, None], self.n_levels_[position] - 1
         if isinstance(self.columns_[position], dict):
             return (levels == np.arange(last + 1)).astype(float)
@@ -104,7 +105,7 @@ class RiskScore(LevelsPeer):
         return np.hstack([reached, levels == last]).astype(float)
 
     def _width(self, position: int) -> int:
-        """Return the number of columns of 0 and 1 for a column of the table."""
+        """Return the number of columns of 0 and 1 into which the column of a table at ``position`` is converted."""
         n_levels = self.n_levels_[position]
         return n_levels if isinstance(self.columns_[position], dict) else n_levels - 1
 
@@ -112,12 +113,12 @@ class RiskScore(LevelsPeer):
 def _rounded(
     line_search: Callable[[np.ndarray], tuple[float, np.ndarray]], intercepts: np.ndarray, betas: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return multipliers (n_kept,), and the rounded intercepts (n_kept,) and coefficients (n_kept, n_columns), of
-    solutions.
+    """Round solutions to points: return multipliers (n_kept,), intercepts (n_kept,) and coefficients (n_kept,
+    n_columns).
 
-    ``intercepts`` (n_solutions,) and ``betas`` (n_solutions, n_columns) are real numbers, and ``line_search`` rounds
-    one solution to points. Of solutions with points for the same columns, only the first is kept. FasterRisk's own
-    method does the same by ``ndarray.tostring``, which NumPy 2.3 lacks.
+    ``intercepts`` (n_solutions,) and ``betas`` (n_solutions, n_columns) are real numbers. ``line_search`` maps one
+    solution (intercept first) to its multiplier and points. Of solutions with points for equal columns, only the first
+    is kept. FasterRisk's own method does this by ``ndarray.tostring``, which NumPy 2.3 lacks.
     """
     solution_of_columns: dict[bytes, tuple[float, np.ndarray]] = {}
     for solution in np.column_stack([intercepts, betas]):

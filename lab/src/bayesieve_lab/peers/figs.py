@@ -36,7 +36,11 @@ class TreeSums(OneHotPeer):
         require("imodels", "FIGS (imodels)")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit the trees; see `Peer`."""
+        """Fit the trees to the rows of a table, and return the fitted classifier.
+
+        If no column varies, a classifier that predicts class shares is returned. ``codes`` (n_rows,) are class codes,
+        and ``weights`` (n_rows,) row weights, or None.
+        """
         with quiet():
             from imodels import FIGSClassifier
         from sklearn.dummy import DummyClassifier
@@ -66,7 +70,7 @@ def _seeded(seed: Any) -> Iterator[None]:
 
 
 def _split_features(node: Any) -> Iterator[int]:
-    """Yield the feature of each split in a tree of imodels."""
+    """Yield the position of the feature of each split in the tree below ``node``, a node of imodels."""
     if node is not None and node.left is not None:
         yield node.feature
         yield from _split_features(node.left)

@@ -16,10 +16,10 @@ class OneHotPeer(Peer):
     """Base class of peers that use numbers, and columns of 0 and 1 for categories; see `OneHotGaussianNB`."""
 
     def _learn_one_hot(self, table: Table, weights: np.ndarray | None) -> np.ndarray:
-        """Return the training rows as a matrix, (n_rows, n_varying), without constant columns.
+        """Set the columns of the matrix from the training rows, and return these as a matrix (n_rows, n_varying).
 
-        Set ``owners_``, the column of the table for each column of the matrix. ``weights`` (n_rows,) are row weights,
-        or None.
+        Constant columns are dropped. It also sets ``owners_``, the position in the table for each column of the matrix.
+        ``weights`` (n_rows,) are row weights, or None.
         """
         self._learn_columns(table, lambda numbers: _mean(numbers, weights), least_share=_LEAST_SHARE)
         matrix = super()._rows(table)
@@ -29,13 +29,14 @@ class OneHotPeer(Peer):
         return matrix[:, self.varying_]
 
     def _rows(self, table: Table) -> np.ndarray:
-        """Return rows as a matrix with the columns that vary in training, (n_rows, n_varying)."""
+        """Return the rows of a table as a matrix of the columns that vary in training, (n_rows, n_varying)."""
         return super()._rows(table)[:, self.varying_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return a column of the table as numbers, (n_rows,), or as columns of 0 and 1, (n_rows, n_values + 1).
+        """Return the column of a table at ``position`` as numbers, (n_rows,), or as columns of 0 and 1, (n_rows,
+        n_values + 1).
 
-        ``position`` is that of the column.
+        The last of these columns is for missing values.
         """
         learned = self.columns_[position]
         if isinstance(learned, dict):
@@ -63,7 +64,11 @@ class OneHotGaussianNB(OneHotPeer):
     """
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit ``GaussianNB``; see `Peer`."""
+        """Fit ``GaussianNB`` to the rows of a table, and return it.
+
+        If no column varies, a classifier that predicts class shares is returned. ``codes`` (n_rows,) are class codes,
+        and ``weights`` (n_rows,) row weights, or None.
+        """
         from sklearn.dummy import DummyClassifier
         from sklearn.naive_bayes import GaussianNB
 
@@ -78,7 +83,10 @@ class OneHotGaussianNB(OneHotPeer):
 
 
 def _mean(numbers: np.ndarray, weights: np.ndarray | None) -> float:
-    """Return the weighted mean of the numbers that are not NaN; 0 if there are none."""
+    """Return the mean of the numbers that are not NaN; 0 if there are none.
+
+    ``weights`` are row weights in the shape of ``numbers``, (n_rows,), or None.
+    """
     is_present = ~np.isnan(numbers)
     if not is_present.any():
         return 0.0

@@ -27,12 +27,9 @@ _filters: warnings.catch_warnings | None = None
 
 
 def require(package: str, peer: str, *, then: str = "") -> None:
-    """Check that the package that a peer imports is installed; ``then`` is a further step of its installation.
+    """Raise ValueError unless the package ``package``, which a classifier imports, is installed.
 
-    Raises
-    ------
-    ValueError
-        If it is not.
+    The message names it as ``peer`` and says how to install it; ``then`` is a further step of the installation.
     """
     if find_spec(package) is None:
         raise ValueError(f"{peer} is not installed; run pip install './lab[peers]' in the repository{then}.")

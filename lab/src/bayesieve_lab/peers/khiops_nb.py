@@ -102,7 +102,10 @@ class KhiopsNB(Peer):
         start_khiops()
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit Khiops' classifier; see `Peer`."""
+        """Fit Khiops' classifier to the rows of a table, and return it.
+
+        ``codes`` (n_rows,) are class codes; ``weights`` are not used.
+        """
         self._learn_columns(table)
         n_cores = None if self.n_jobs == -1 else self.n_jobs
         model = khiops_classifier(n_cores, n_trees=self.n_trees, n_pairs=self.n_pairs)
@@ -123,5 +126,5 @@ class KhiopsNB(Peer):
         return ordered / ordered.sum(axis=1, keepdims=True)  # its files round them
 
     def _rows(self, table: Table) -> Any:
-        """Return the rows as a pandas frame, with missing categories as empty text."""
+        """Return the rows of a table as a pandas frame, with missing categories as empty text."""
         return self._frame(table, missing="")

@@ -46,7 +46,11 @@ class L1Logistic(LevelsPeer):
     """
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit the logistic regression, with the best of several penalties; see `Peer`."""
+        """Fit the logistic regression to the rows of a table, with the best of several penalties, and return it.
+
+        If no column varies, a classifier that predicts class shares is returned. ``codes`` (n_rows,) are class codes,
+        and ``weights`` (n_rows,) row weights, or None.
+        """
         from sklearn.dummy import DummyClassifier
 
         self._learn_levels(table)
@@ -82,7 +86,10 @@ class L1Logistic(LevelsPeer):
         return [position for position, type_ in enumerate(self.types_) if type_ is not None]
 
     def _rows(self, table: Table) -> Any:
-        """Return rows as a sparse matrix, (n_rows, n_varying): one-hot levels, then standardized numbers."""
+        """Return the rows of a table as a sparse matrix, (n_rows, n_varying), of the columns that vary in training.
+
+        One-hot levels come first, then standardized numbers.
+        """
         from scipy.sparse import csr_array, hstack
 
         levels = super()._rows(table) + np.cumsum([0, *self.n_levels_[:-1]])
@@ -103,10 +110,10 @@ def _known(numbers: np.ndarray) -> np.ndarray:
 
 
 def _chosen(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray | None, seed: Any) -> Any:
-    """Return the model fitted with the penalty of lowest log loss in folds; with the first one if there are no folds.
+    """Return a fitted clone of ``model``, with the penalty of lowest log loss in cross-validation.
 
-    ``rows`` is a matrix (n_rows, n_columns), ``codes`` (n_rows,) are the classes, ``weights`` (n_rows,) row weights or
-    None, and ``seed`` is that of the folds.
+    Without folds, the first penalty is used. ``rows`` is a matrix (n_rows, n_columns), ``codes`` (n_rows,) are the
+    classes, ``weights`` (n_rows,) row weights or None, and ``seed`` is that of the folds.
     """
     from sklearn.model_selection import StratifiedKFold
 
@@ -129,8 +136,8 @@ def _chosen(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray | None
 
 
 def _path(model: Any, strengths: np.ndarray, rows: Any, codes: np.ndarray, weights: np.ndarray) -> Iterator[Any]:
-    """Yield the model fitted with each of ``strengths`` (C of scikit-learn), starting at the coefficients of the one
-    before.
+    """Yield the model fitted with each of ``strengths`` (C of scikit-learn); a fit starts at the coefficients of the
+    last one.
 
     ``rows`` is the matrix of features, ``codes`` (n_rows,) are the classes, and ``weights`` (n_rows,) row weights.
     """
@@ -139,9 +146,10 @@ def _path(model: Any, strengths: np.ndarray, rows: Any, codes: np.ndarray, weigh
 
 
 def _held_out_loss(model: Any, rows: Any, codes: np.ndarray, weights: np.ndarray, test: np.ndarray) -> float:
-    """Return the weighted sum of log losses, in nats, on the rows at positions ``test``.
+    """Return the weighted sum of the log losses, in nats, of a fitted model on the rows at positions ``test``.
 
-    ``rows``, ``codes`` and ``weights`` are as in `_path`, for all rows.
+    ``rows`` (n_rows, n_columns), ``codes`` (n_rows,) and ``weights`` (n_rows,) are features, classes and weights of all
+    rows.
     """
     is_class = codes[test][:, None] == model.classes_  # all False for a class that training lacks
     proba = (model.predict_proba(rows[test]) * is_class).sum(axis=1)

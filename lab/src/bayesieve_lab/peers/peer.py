@@ -68,7 +68,10 @@ class Peer(ClassifierMixin, BaseEstimator):
         """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to a raw table (n_rows, n_features), class labels (n_rows,) and optional row weights."""
+        """Fit to a raw table (n_rows, n_features) with class labels ``y``, (n_rows,).
+
+        ``sample_weight`` (n_rows,) are row weights, or None; a ValueError is raised if the peer does not support them.
+        """
         self.check_installed()
         table = fit_table(self, X, kinds=self.kinds)
         target = as_target(y)
@@ -95,7 +98,7 @@ class Peer(ClassifierMixin, BaseEstimator):
         return np.ones((table.n_rows, 1)) if self.model_ is None else self._proba(table)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return logarithms of the probabilities, shape (n_rows, n_classes)."""
+        """Return logarithms of the probabilities of the classes, shape (n_rows, n_classes)."""
         check_is_fitted(self, "model_")
         table = as_table(new_table(self, X), kinds=self.kinds)
         return np.zeros((table.n_rows, 1)) if self.model_ is None else self._log_proba(table)
@@ -112,15 +115,16 @@ class Peer(ClassifierMixin, BaseEstimator):
         """
 
     def _n_features(self) -> int | None:
-        """Return the number of features that `model_` uses, if it is known."""
+        """Return the number of features that `model_` uses; None if the peer does not report it."""
         return None
 
     def _learn_columns(
         self, table: Table, of_numbers: Callable[[np.ndarray], Any] | None = None, **limits: Any
     ) -> None:
-        """Set ``columns_`` from the training rows: codes of categories, and statistics of numbers by ``of_numbers``.
+        """Set ``columns_`` from a table of training rows.
 
-        ``limits`` are options of `known_values`.
+        For a categorical column it is the result of `known_values` with the options ``limits``. For a numeric column it
+        is the result of ``of_numbers`` for its numbers (n_rows,), or None without this function.
         """
         self.columns_ = [
             known_values(table.column(position), **limits)
@@ -159,13 +163,16 @@ class Peer(ClassifierMixin, BaseEstimator):
         return codes[categories.codes]  # missing is -1, the last
 
     def _numbers(self, table: Table, position: int) -> np.ndarray:
-        """Return the numeric column at ``position``, (n_rows,), read as in training; NaN = missing."""
+        """Return the numeric column of a table at ``position``, (n_rows,); NaN if missing.
+
+        Text is converted to numbers as in training.
+        """
         type_ = self.types_[position]
         assert type_ is not None
         return table.column(position).numbers(type_)
 
     def _frame(self, table: Table, *, missing: str | None, unknown: str | None = _UNKNOWN) -> Any:
-        """Return a pandas frame with numbers as floats, NaN = missing, and categories as text.
+        """Return the rows of a table as a pandas frame: numbers as floats (NaN = missing), categories as text.
 
         Texts are codes in digits, and columns are named by position: the packages do not use the original texts, and
         codes need no escapes in files. ``missing`` and ``unknown`` are the texts of missing and unseen categories.

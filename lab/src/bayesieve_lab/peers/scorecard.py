@@ -31,7 +31,11 @@ class Scorecard(Peer):
         require("optbinning", "The scorecard (optbinning)")
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit bins and logistic regression; see `Peer`."""
+        """Fit bins and logistic regression to the rows of a table, and return the fitted scorecard.
+
+        Without values in any column, a classifier that predicts class shares is returned. ``codes`` (n_rows,) are class
+        codes, and ``weights`` (n_rows,) row weights, or None.
+        """
         if len(self.classes_) > 2:
             raise ValueError(f"Scorecards need two classes, got {len(self.classes_)}; omit this classifier.")
         with quiet():
@@ -61,5 +65,7 @@ class Scorecard(Peer):
             return np.asarray(super()._proba(table), dtype=float)
 
     def _rows(self, table: Table) -> Any:
-        """Return the rows as a pandas frame."""
+        """Return the rows of a table as a pandas frame: numbers (NaN = missing), and categories as text (None =
+        missing).
+        """
         return self._frame(table, missing=None)

@@ -77,7 +77,10 @@ class WekaBayes(Peer):
         weka_command()
 
     def _learn(self, table: Table, codes: np.ndarray, weights: np.ndarray | None) -> Any:
-        """Fit the learner by Weka, and return the file of its model as bytes; see `Peer`."""
+        """Fit the learner by Weka to the rows of a table, and return the file of its model as bytes.
+
+        ``codes`` (n_rows,) are class codes; ``weights`` are not used.
+        """
         from sklearn.dummy import DummyClassifier
 
         self._learn_columns(table)
@@ -131,7 +134,7 @@ class WekaBayes(Peer):
             return log_proba - logsumexp(log_proba, axis=1, keepdims=True)
 
     def _write(self, path: Path, frame: Any, codes: np.ndarray) -> None:
-        """Write rows, a pandas frame with class codes (n_rows,), as ARFF.
+        """Write rows to an ARFF file; ``frame`` is a pandas frame, and ``codes`` (n_rows,) are their class codes.
 
         Columns are named by position and values by code, so nothing needs quotes.
         """
@@ -150,9 +153,9 @@ class WekaBayes(Peer):
 
 
 def _run(name: str, *options: str, makes: Path) -> None:
-    """Run the class ``name`` of Weka; ValueError if it does not write the file ``makes``.
+    """Run the class ``name`` of Weka with ``options``; ValueError if it does not write the file ``makes``.
 
-    Weka exits with 0 even if it fails.
+    The file is checked because Weka exits with 0 even if it fails.
     """
     done = subprocess.run([*weka_command(), name, *options], capture_output=True, text=True, check=False)
     if not makes.is_file() or not makes.stat().st_size:
@@ -162,7 +165,7 @@ def _run(name: str, *options: str, makes: Path) -> None:
 
 
 def _data_lines(path: Path) -> list[str]:
-    """Return the lines of data in an ARFF file."""
+    """Return the lines after the header of an ARFF file, one for each row."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line for line in lines[lines.index("@data") + 1 :] if line]
 

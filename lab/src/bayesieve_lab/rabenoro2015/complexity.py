@@ -37,9 +37,9 @@ _ROUNDS = 3
 
 
 def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
-    """Return functions to be timed, by name: filters, which count and rank all indicators, and searches.
+    """Return functions without arguments to be timed, by name: filters and searches.
 
-    ``halves`` are the training rows.
+    A filter counts and ranks all indicators; a search is run on the first half of the training rows ``halves``.
     """
     problem = halves.problem(halves.validation, GUIDE)
     every_row = np.ones(halves.fit.n_rows, dtype=bool)
@@ -49,8 +49,10 @@ def tasks(halves: Halves) -> dict[str, Callable[[], Any]]:
 
 
 def refit(halves: Halves) -> list[int]:
-    """Run a forward selection that fits every candidate model from scratch; return the indicators in the order of
-    addition.
+    """Run a forward selection by training accuracy that fits every candidate model from scratch with scikit-learn.
+
+    Returns the positions of all indicators in the order of their addition. ``halves`` are the training rows; only the
+    first half is used.
     """
     fit = halves.fit
     codes, classes = np.array(fit.codes).T, np.asarray(fit.class_codes)
@@ -92,7 +94,7 @@ def wanted() -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, float]]]]:
 
 
 def times(measurements: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Return the seconds by method and number of indicators, from measurements (dictionaries)."""
+    """Return the CPU seconds by method and number of indicators; ``measurements`` are the lines of the file."""
     seconds: dict[str, dict[int, float]] = {}
     for line in measurements:
         seconds.setdefault(line["method"], {})[line["indicators"]] = line["seconds"]
@@ -100,7 +102,10 @@ def times(measurements: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]
 
 
 def judge_complexity(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:
-    """Judge the claims of section 4.1 and of the abstract about running times, by measurements (dictionaries)."""
+    """Judge the claims of section 4.1 and of the abstract about running times.
+
+    ``measurements`` are the lines of the file.
+    """
     seconds = times(measurements)
     powers = {name: power(list(of), list(of.values())) for name, of in seconds.items()}
     largest = {name: of[max(of)] for name, of in seconds.items()}
@@ -131,17 +136,17 @@ def judge_complexity(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ..
 
 
 def _of_searches(measurements: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """Return the seconds of searches, without the seconds of refitted models.
+    """Return the CPU seconds by method and number of indicators, without the search that refits every model.
 
-    They are given by method and number of indicators; each measurement is a dictionary.
+    ``measurements`` are the lines of the file.
     """
     return {name: of for name, of in times(measurements).items() if name != REFITTED}
 
 
 def complexity_figure(measurements: Sequence[dict[str, Any]]) -> str:
-    """Return an SVG of the seconds by number of indicators.
+    """Return an SVG of the CPU seconds of filters and searches by number of indicators, both in log10.
 
-    Each measurement is a dictionary.
+    ``measurements`` are the lines of the file.
     """
     series = [
         Series(name, colour, tuple(Point(*at) for at in np.log10(list(of.items())).tolist()), joined=True)
@@ -155,7 +160,7 @@ def complexity_figure(measurements: Sequence[dict[str, Any]]) -> str:
 
 
 def main(path: str) -> None:
-    """Run the missing measurements in the file ``path``, and draw the figure."""
+    """Run the missing measurements, save them in the file ``path``, and draw the figure next to it."""
     lines = add_missing(Path(path), wanted())
     record(Path(path), Rabenoro2015(Options()).settings)
     Path(path).with_suffix(".svg").write_text(complexity_figure(lines), encoding="utf-8")

@@ -44,5 +44,5 @@ def grids_figure(errors: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
 
 
 def _label(method: Method) -> str:
-    """Return the name of a method, with what guides it."""
+    """Return the name of a method and, unless it is a filter, the error that guides it."""
     return f"{method.name} by {method.guide}" if method.guide and "filter" not in method.name else method.name

@@ -64,8 +64,9 @@ def redundancy(fit: CodedTable, features: np.ndarray) -> float:
 
 
 def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
-    """Return number of features, test error, and redundancy of the first 19 indicators, by filter, on draw
-    ``number``.
+    """Return results of each filter on draw ``number``: "features", "error" and "leading", by name of the filter.
+
+    They are the size and test error of the selected subset, and the redundancy of the first 19 indicators, in nats.
     """
     train, test = coded(study, number)
     halves: Halves = halve(train, study.smoothing)
@@ -82,7 +83,7 @@ def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
 
 
 def wanted(repetitions: int) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield the measurements to make, for every draw of every grid.
+    """Yield the measurements to make, on ``repetitions`` draws of every grid.
 
     Each is a pair of the fields that identify it, and a function that returns its results.
     """
@@ -102,11 +103,11 @@ def judge_filters(
     mine = {line["draw"]: line for line in lines if line["grid"] == grid}
 
     def of(name: str, what: str) -> list[float]:
-        """Return a field of a filter on each draw."""
+        """Return the results ``what`` ("features", "error" or "leading") of the filter ``name``, one for each draw."""
         return [line[name][what] for line in mine.values()]
 
     def by_search(key: str) -> list[float]:
-        """Return the test error of a wrapper on each draw."""
+        """Return the test errors of the wrapper with the name ``key`` in the results, one for each draw."""
         return [1.0 - rows[f"draw {draw}", key, 0, 0]["accuracy"] for draw in mine]
 
     quotient = of(QUOTIENT, "error")
@@ -125,7 +126,7 @@ def judge_filters(
 
 
 def main(path: str, repetitions: str = "30") -> None:
-    """Run the missing measurements; the arguments are those of the command line."""
+    """Run the missing measurements on ``repetitions`` draws of every grid, and save them in the file ``path``."""
     add_missing(Path(path), wanted(int(repetitions)))
     record(Path(path), Rabenoro2015(Options()).settings | {"grid": GRIDS})
 

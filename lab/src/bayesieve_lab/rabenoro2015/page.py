@@ -21,7 +21,7 @@ Values = Mapping[str, Mapping[str, np.ndarray]]
 
 
 def grids_page(folder: Path) -> dict[str, str]:
-    """Return the page and its figure, from the results of all grids in a folder."""
+    """Return the Markdown page and its figure (SVG), by file name, from the results of all grids in a folder."""
     comparisons = saved_grids(folder)
     errors, features = (values_by_grid(comparisons, what) for what in ("test", "features"))
     text = document(
@@ -39,21 +39,29 @@ def grids_page(folder: Path) -> dict[str, str]:
 
 
 def values_by_grid(comparisons: Mapping[str, Comparison], what: str) -> Values:
-    """Return the values of a measure, see `values_of`, by grid and method."""
+    """Return the values of the measure ``what`` in every repetition, (n_repetitions,), by grid and method.
+
+    ``comparisons`` are the results by grid; for the names of measures, see `values_of`.
+    """
     return {grid: values_of(comparison, what) for grid, comparison in comparisons.items()}
 
 
 def saved_grids(folder: Path) -> dict[str, Comparison]:
-    """Return the saved repetitions of each grid."""
+    """Return the results that are saved in a folder, by grid."""
     studies = {grid: Rabenoro2015(Options(grid=grid, repetitions=REPETITIONS_KEPT)) for grid in GRIDS}
     return {grid: study.saved(folder / f"rabenoro2015-{grid}.jsonl") for grid, study in studies.items()}
 
 
 def errors_table(methods: Sequence[Method], errors: Values, features: Values) -> TextTable:
-    """Return a table of test errors and mean numbers of indicators of some methods, by grid, and the paper's."""
+    """Return a table with one row per method: the paper's test error and number of indicators, and ours with each grid.
+
+    ``errors`` and ``features`` are our values in every repetition.
+    """
 
     def cell(grid: str, key: str) -> str:
-        """Return error and number of indicators of a method with a grid as text."""
+        """Return mean test error and number of indicators, with a grid, of the method whose name in the results is
+        ``key``.
+        """
         return f"{mean_and_spread(errors[grid][key], 4)} ({features[grid][key].mean():.0f})"
 
     rows = [(*_names(one), _published(one), *(cell(grid, one.key) for grid in GRIDS)) for one in methods]
@@ -61,7 +69,7 @@ def errors_table(methods: Sequence[Method], errors: Values, features: Values) ->
 
 
 def _names(method: Method) -> tuple[str, str]:
-    """Return the name of a method, and what guides it."""
+    """Return the name of a method, and the error that guides it, in words."""
     return method.name, f"{method.guide}{SECOND_HALF}" if method.second_half else method.guide
 
 
@@ -71,14 +79,19 @@ def _published(method: Method) -> str:
 
 
 def _tau(errors: Mapping[str, np.ndarray]) -> float:
-    """Return Kendall's correlation of the paper's errors with the means of ours; ``errors`` are by method."""
+    """Return Kendall's correlation, over the methods, of the paper's test errors with the means of ours.
+
+    ``errors`` are our test errors in every repetition, by method.
+    """
     pairs = [(one.paper_error, errors[one.key].mean()) for one in METHODS if one.paper_error is not None]
     return float(kendalltau(*zip(*pairs, strict=True)).statistic)
 
 
 def _paths(comparisons: Mapping[str, Comparison], errors: Values) -> TextTable:
-    """Return a table by grid: the best subsets on the paths of the methods, how often each method was best, and
-    ties.
+    """Return a table with one row per method, and three columns per grid.
+
+    These are the mean lowest test error on the path of the method, the number of repetitions in which it had the lowest
+    test error of all methods, and the share of tied steps. ``errors`` are test errors in every repetition.
     """
     best, ties = (values_by_grid(comparisons, what) for what in ("lowest_test_error", "tied_steps"))
     lowest = {grid: np.min([errors[grid][one.key] for one in METHODS], axis=0) for grid in GRIDS}

@@ -48,12 +48,14 @@ _TABLE = "Section 6, table 1"
 
 
 def _pairs(first: str, second: str) -> tuple[tuple[str, str], ...]:
-    """Return pairs of two searches, one guided by the error and one by the error probability."""
+    """Return the pair of the searches ``first`` and ``second``, once guided by the error and once by the error
+    probability.
+    """
     return tuple((f"{first}, {guide}", f"{second}, {guide}") for guide in _GUIDES)
 
 
 def _on_second_half(claim: Claim) -> Claim:
-    """Return the corresponding claim about searches that are guided by the second half of the rows."""
+    """Return a copy of a claim about the variants of the searches that are guided by the second half of the rows."""
     searches = {wrapper.key for wrapper in WRAPPERS}
     pairs = (tuple(f"{key}{SECOND_HALF}" if key in searches else key for key in pair) for pair in claim.pairs)
     return replace(claim, sentence=f"{claim.sentence} (guided by the second half)", pairs=tuple(pairs))  # type: ignore[arg-type]
@@ -163,7 +165,7 @@ def report(study: Rabenoro2015, comparison: Comparison) -> Report:
 
 
 def compared(comparison: Comparison) -> list[Judged]:
-    """Judge the claims about methods that have results."""
+    """Judge those claims whose methods all have results."""
     methods = {*comparison.methods}
     claims = [claim for claim in CLAIMS if {key for pair in claim.pairs for key in pair} <= methods]
     # The empty subset has no steps: its share of tied steps is 0 instead of NaN.
@@ -197,16 +199,24 @@ def judge(comparison: Comparison) -> tuple[Judged | Closeness, ...]:
 
 
 def _published(what: str) -> dict[str, float]:
-    """Return the paper's numbers by method: errors if ``what`` is "test", sizes if it is "features", otherwise none."""
+    """Return the paper's numbers by method: test errors if ``what`` is "test", numbers of indicators if it is
+    "features".
+
+    For other names it is empty.
+    """
     name = {"test": "paper_error", "features": "paper_features"}.get(what, "")
     return {key: value for key, method in _BY_KEY.items() if (value := getattr(method, name, None)) is not None}
 
 
 def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
-    """Return values by method, each (n_repetitions,): "features", "test" (error), or a measure of `SubsetChoice`."""
+    """Return the values of a measure in every repetition, (n_repetitions,), by method.
+
+    ``what`` is "features" (their number), "test" (error), or a measure that `SubsetChoice` reports, such as
+    "tied_steps".
+    """
 
     def of_draw(data: str) -> np.ndarray:
-        """Return the value of each method on one repetition, (n_methods,)."""
+        """Return the value of each method on the repetition whose name is ``data``, (n_methods,)."""
         if what == "test":
             return np.round(1.0 - comparison.folds("accuracy", data)[0], 10)
         return (comparison.folds("n_features", data) if what == "features" else comparison.figure(what, data))[0]
@@ -216,7 +226,9 @@ def values_of(comparison: Comparison, what: str) -> dict[str, np.ndarray]:
 
 
 def main_table(comparison: Comparison, methods: Sequence[Method]) -> TextTable:
-    """Return some rows of table 1 of the paper beside ours, one for each of ``methods``."""
+    """Return table 1 of the paper beside ours: number of indicators and test error, with one row for each of
+    ``methods``.
+    """
     features, errors = values_of(comparison, "features"), values_of(comparison, "test")
     rows = [
         (
@@ -234,7 +246,11 @@ def main_table(comparison: Comparison, methods: Sequence[Method]) -> TextTable:
 
 
 def path_table(comparison: Comparison) -> TextTable:
-    """Return a table on the paths of the methods, and how often each method was best."""
+    """Return a table with one row per method: validation and test error, and numbers on the path of its search.
+
+    The latter are the lowest test error on the path, the number of repetitions in which the method had the lowest test
+    error of all, the share of tied steps, and the median seconds.
+    """
     test, validation = values_of(comparison, "test"), values_of(comparison, "validation_error")
     lowest_test, seconds = values_of(comparison, "lowest_test_error"), values_of(comparison, "choice_seconds")
     ties = values_of(comparison, "tied_steps")
@@ -257,6 +273,6 @@ def path_table(comparison: Comparison) -> TextTable:
 
 
 def share_of_ties(ties: np.ndarray) -> str:
-    """Return the mean share of tied steps, (n_repetitions,), in percent as text; empty if all are NaN."""
+    """Return the mean of shares of tied steps, ``ties`` (n_repetitions,), in percent as text; empty if all are NaN."""
     shares = ties[~np.isnan(ties)]
     return f"{100 * shares.mean():.0f} %" if shares.size else ""

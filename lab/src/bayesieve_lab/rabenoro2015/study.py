@@ -69,13 +69,16 @@ class EngineIndicators(BaseEstimator):
         self.grid = grid
 
     def fit_transform_coded(self, X: Any, y: Any, sample_weight: Any = None) -> CodedTable:
-        """Set the thresholds, and return rows of scores ``X`` (a polars frame) with classes ``y`` as a coded table."""
+        """Set the thresholds of the grid, and return the rows of scores ``X`` (a polars frame) coded by them.
+
+        ``y`` (n_rows,) are class labels, and ``sample_weight`` (n_rows,) row weights, or None.
+        """
         thresholds = engine_thresholds(self.grid, X.to_numpy() if self.grid == "quantiles" else None)
         self.indicators_ = IndicatorEncoder({name: thresholds[name] for name in X.columns}, n_jobs=1)
         return self.indicators_.fit_transform_coded(X, y, sample_weight)
 
     def transform_coded(self, X: Any) -> CodedTable:
-        """Return other rows, coded by the fitted thresholds."""
+        """Return other rows of scores (a polars frame), coded by the thresholds."""
         return self.indicators_.transform_coded(X)
 
 
@@ -140,7 +143,7 @@ class Rabenoro2015(Study):
         }
 
     def data(self) -> dict[str, Any]:
-        """Return functions that simulate the series, by name of the repetition."""
+        """Return functions that simulate the scores and labels of a repetition, by its name in the results."""
         return {f"draw {number + 1}": partial(self.draw, number) for number in range(self.repetitions)}
 
     def draw(self, number: int) -> tuple[Any, np.ndarray]:
@@ -181,10 +184,9 @@ class Rabenoro2015(Study):
 
 
 def _halves_in_turn(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Return positions of the rows, (n_rows,): first a random half of every class, then the others, each in ascending
-    order.
+    """Return an order of the rows, (n_rows,) positions: first a random half of every class, then all others.
 
-    ``labels`` (n_rows,) are the classes.
+    Within both parts, positions are ascending. ``labels`` (n_rows,) are the classes.
     """
     first = np.zeros(labels.size, dtype=bool)
     for label in np.unique(labels):

@@ -25,15 +25,18 @@ _TIE = 1e-12
 
 
 def by_information(fit: CodedTable) -> np.ndarray:
-    """Rank the features of coded rows by mutual information with the class; return positions, the best first,
-    (n_features,).
+    """Return the positions of the features, (n_features,), by their mutual information with the class, largest first.
+
+    ``fit`` are the coded rows to measure it on.
     """
     return rank(class_information(fit.counts))
 
 
 def by_mrmr(fit: CodedTable) -> np.ndarray:
-    """Rank the features of coded rows by mRMR (minimal redundancy, maximal relevance), the best first,
-    (n_features,).
+    """Return the positions of the features, (n_features,), in the order of mRMR (minimal redundancy, maximal
+    relevance).
+
+    ``fit`` are the coded rows to measure these on.
     """
     return rank_by_mrmr(fit)[0]
 
@@ -93,11 +96,12 @@ class Halves:
     validation: ScoredRows
 
     def scored(self, rows: CodedTable) -> ScoredRows:
-        """Return other rows with their classes, scored by the probabilities of the first half."""
+        """Return other coded rows, with their classes, scored by the probabilities of the first half."""
         return ScoredRows.training(rows, self.counts, self.smoothing)
 
     def problem(self, rows: ScoredRows | None, criterion: str = "error", *, second_half: bool = False) -> SubsetProblem:
-        """Return a search problem by a criterion on the first half, or on the second half.
+        """Return the problem of searching a subset of low ``criterion`` on the first half; on the second if
+        ``second_half``.
 
         The error is also measured on ``rows``, unless they are None.
         """
@@ -111,8 +115,8 @@ class Halves:
         return SubsetProblem.on(Objective(new_criterion(criterion), guide), self.fit, validation=validation)
 
     def error(self, selected: np.ndarray, rows: ScoredRows) -> float:
-        """Return the share of ``rows`` misclassified by naive Bayes on the indicators in the mask ``selected``,
-        (n_features,).
+        """Return the share of ``rows`` that naive Bayes on the indicators in the mask ``selected``, (n_features,),
+        misclassifies.
         """
         state = SearchState(self.problem(rows))
         state.reset(selected)
@@ -120,7 +124,10 @@ class Halves:
 
 
 def halve(train: CodedTable, smoothing: Smoothing) -> Halves:
-    """Split rows in random order into stratified halves, and compute probabilities from the first."""
+    """Divide coded rows into halves, the first and the second half of every class, and count levels in the first.
+
+    The rows ``train`` should be in random order; ``smoothing`` is that of the probabilities.
+    """
     classes = np.asarray(train.class_codes)
     first = np.zeros(train.n_rows, dtype=bool)
     for code in range(train.n_classes):
@@ -175,16 +182,16 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         self.leading = leading
 
     def new_encoder(self) -> Any:
-        """Return the encoder that ``fit`` would fit."""
+        """Return an unfitted clone of the encoder."""
         return clone(self.encoder)
 
     def fit(self, X: Any, y: Any) -> SubsetChoice:
-        """Code the rows and choose features."""
+        """Code the rows of a raw table with class labels ``y`` (n_rows,), select features, and fit naive Bayes."""
         encoder = self.new_encoder()
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
     def fit_coded(self, coded: CodedTable, encoder: Any) -> SubsetChoice:
-        """Select features of rows that an encoder has coded, and fit naive Bayes."""
+        """Select features of the rows ``coded`` by the fitted ``encoder``, and fit naive Bayes to them."""
         self.encoder_ = encoder
         self._halves = halve(coded, self.smoothing)
         began = time.perf_counter()
@@ -247,9 +254,10 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
         return np.ones(halves.fit.n_features, dtype=bool)
 
     def _problem(self, halves: Halves) -> SubsetProblem:
-        """Return the search problem, whose size is determined on the second half.
+        """Return the search problem on the halves of the training rows.
 
-        ``halves`` are the training rows, one half to learn from and one to validate.
+        It is guided by the criterion on the first half, or on the second if ``second_half`` was set; the size of the
+        subset is determined by the error on the second half.
         """
         return halves.problem(halves.validation, self.criterion, second_half=self.second_half)
 
@@ -262,9 +270,9 @@ class SubsetChoice(ClassifierMixin, BaseEstimator):
 
 
 def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
-    """Return a mask (n_features,) of the smallest set of leading features with the lowest validation error.
+    """Return a mask (n_features,) of the set of leading features with the lowest error on the second half of the rows.
 
-    ``order`` are positions of features, the best first. ``halves`` are the training rows in two halves.
+    Of equally good sets, it is the smallest. ``order`` are positions of features, the best first.
     """
     errors = _path(halves, halves.validation, order)
     best = Point(errors[0], 0)
@@ -277,7 +285,11 @@ def best_of_path(halves: Halves, order: np.ndarray) -> np.ndarray:
 
 
 def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
-    """Return a mask (n_features,) of the smallest subset with the lowest validation error on the path of a search."""
+    """Return a mask (n_features,) of the subset on the path of a search with the lowest error on the second half of the
+    rows.
+
+    Of equally good subsets, it is the smallest. ``trace`` is the record of the search.
+    """
     state = SearchState(halves.problem(halves.validation))
     best: Point | None = None
     selected = state.selected.copy()
@@ -289,14 +301,20 @@ def best_on_walks(trace: SearchTrace, halves: Halves) -> np.ndarray:
 
 
 def _path(halves: Halves, rows: ScoredRows, order: np.ndarray) -> list[float]:
-    """Return the errors on ``rows`` with the first 0, 1, 2, ... of the features at positions ``order``."""
+    """Return the errors on ``rows`` of naive Bayes with the first 0, 1, 2, ... of the features at positions ``order``.
+
+    ``halves`` are the training rows, by which the rows were scored.
+    """
     criterion = make_criterion("error", halves.fit.n_features, halves.fit.classes)
     errors: list[float] = nested_values(Objective(criterion, rows), order).tolist()
     return errors
 
 
 def _lowest_on_walks(trace: SearchTrace, halves: Halves, test: ScoredRows) -> float:
-    """Return the lowest error on the rows ``test`` of all subsets on the path of a search."""
+    """Return the lowest error on the scored rows ``test`` of all subsets on the path of a search.
+
+    ``trace`` is the record of the search, ``halves`` are the training rows.
+    """
     state = SearchState(halves.problem(test))
     return min(at.validate()[0] for at in _replayed(trace, state))
 
@@ -304,7 +322,8 @@ def _lowest_on_walks(trace: SearchTrace, halves: Halves, test: ScoredRows) -> fl
 def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float | None:
     """Return the share of steps of a search in which several moves were equally good; None without steps.
 
-    Steps are those of the first walk, up to a subset of ``size`` features.
+    ``trace`` is the record of a search of ``problem``. The steps are those of its first walk, up to a subset of
+    ``size`` features.
     """
     tied: list[bool] = []
     adding = bool(trace.walk_moves(0).adding[0])
@@ -318,7 +337,7 @@ def _tied_steps(trace: SearchTrace, problem: SubsetProblem, size: int) -> float 
 
 
 def _replayed(trace: SearchTrace, state: SearchState, steps: int | None = None) -> Iterator[SearchState]:
-    """Replay a search on ``state``, and yield it at each subset on the path.
+    """Replay the search that ``trace`` records on ``state``, and yield the state at each subset on the path.
 
     With ``steps``, only this number of steps of the first walk are replayed.
     """

@@ -29,9 +29,9 @@ from bayesieve_lab.rabenoro2015.subset_choice import Halves, best_of_path, best_
 
 
 def main(grid: str, repetitions: int, wanted: str = "") -> None:
-    """Print the means of size and test error of every variant, and the standard deviation of the error.
+    """Print mean size and test error of every variant with a grid, and the standard deviation and list of its errors.
 
-    The arguments are those of the command line.
+    ``repetitions`` is the number of draws; only variants whose names contain ``wanted`` are run.
     """
     study: Any = make_study("rabenoro2015", Options(grid=grid))
     errors: dict[str, list[tuple[int, float]]] = {}
@@ -49,8 +49,10 @@ def main(grid: str, repetitions: int, wanted: str = "") -> None:
 
 
 def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.ndarray], Halves, CodedTable]]:
-    """Yield every variant of repetition ``number``: its name, a function that selects a subset, the halves, and the
-    test rows.
+    """Yield every variant on repetition ``number`` of a study, as a tuple of four.
+
+    It has the name, a function that returns a mask (n_features,) of the selected subset, the halves of the training
+    rows, and the coded test rows.
     """
     train, test = coded(study, number)
     order = np.random.default_rng(number).permutation(train.n_features)
@@ -71,10 +73,10 @@ def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.nda
 
 
 def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
-    """Return a mask (n_features,) of the subset of lowest validation error on the path of mRMR.
+    """Return a mask (n_features,) of the subset that mRMR selects, in the form "difference" or "quotient".
 
-    With ``size``, it is the subset of the first ``size`` features instead. ``form`` is "difference" or "quotient".
-    ``halves`` are the training rows, one half to learn from and one to validate.
+    It has the first ``size`` features or, if that is None, the leading features with the lowest error on the second
+    half of the rows.
     """
     order, _ = rank_by_mrmr(halves.fit, form)
     if size is None:
@@ -85,11 +87,11 @@ def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
 
 
 def search(halves: Halves, wrapper: Any, *, blind: bool = False) -> np.ndarray:
-    """Return a mask (n_features,) of the subset of lowest validation error on the path of a search, given as a
-    `Method`.
+    """Return a mask (n_features,) of the subset on the path of a search with the lowest error on the second half of the
+    rows.
 
-    With ``blind``, the phases of the search do not use the validation rows. ``halves`` are the training rows, one half
-    to learn from and one to validate.
+    ``wrapper`` is the `Method` that specifies the search. With ``blind``, its phases are judged by the criterion that
+    guides them rather than by the second half.
     """
     problem = halves.problem(None if blind else halves.validation, wrapper.criterion)
     trace = GreedySearch(direction=wrapper.direction, n_jobs=1).run(problem)

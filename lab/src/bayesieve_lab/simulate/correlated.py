@@ -64,7 +64,7 @@ def correlated_blocks(
 
 
 def population_accuracy(n_features: int, correlation: float) -> float:
-    """Return the accuracy of naive Bayes fitted to infinitely many rows of `correlated_blocks`.
+    """Return the accuracy of naive Bayes fitted to infinitely many rows of `correlated_blocks`, of the same parameters.
 
     Coefficients are in the middle of their ranges. This naive Bayes has the normal densities with the true means and
     variances of every feature in both classes. Its score w X and the response X beta + noise are jointly normal, so

@@ -127,7 +127,10 @@ def donations(
 
 
 def _columns(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """Yield the name and values of every column of the table, in order and without end: noise follows the others."""
+    """Yield the name and values of every column of the table, in order and without end: noise follows all others.
+
+    ``donors`` are the hidden traits on which columns depend; ``rng`` is the random number generator.
+    """
     yield from _history(donors, rng)
     yield from _person(donors, rng)
     yield from _campaigns(donors, rng)
@@ -144,10 +147,13 @@ def _columns(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _history(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """Yield the name and values of 20 columns that summarize the gifts so far."""
+    """Yield the name and values of 20 columns that summarize the gifts so far.
+
+    ``donors`` are the hidden traits on which they depend; ``rng`` is the random number generator.
+    """
 
     def near(trait: np.ndarray, noise: float) -> np.ndarray:
-        """Return a trait with added normal noise of the given standard deviation, (n_rows,)."""
+        """Return ``trait`` (n_rows,) with added normal noise of standard deviation ``noise``."""
         return trait + np.float32(noise) * _normal(rng, donors.n_rows)
 
     months = _whole(12 + 50 * _logistic(near(donors.age, 1.0)), 1, 120)
@@ -181,7 +187,10 @@ def _history(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _person(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """Yield the name and values of 14 columns on the person and the address."""
+    """Yield the name and values of 14 columns on the person and the address.
+
+    ``donors`` are the hidden traits on which they depend; ``rng`` is the random number generator.
+    """
     n_rows, wealth = donors.n_rows, donors.area[0]
     yield "age", _missing(_whole(62 + 16 * donors.age, 18, 98), rng.random(n_rows) < 0.25)
     income = np.digitize(0.7 * wealth + 0.7 * _normal(rng, n_rows), (-1.2, -0.7, -0.2, 0.2, 0.7, 1.2)) + 1
@@ -205,7 +214,10 @@ def _person(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _campaigns(donors: _Donors, rng: np.random.Generator) -> _Columns:
-    """Yield the name and values of four columns on each of 22 earlier campaigns, the last one first."""
+    """Yield the name and values of four columns on each of 22 earlier campaigns, the last one first.
+
+    ``donors`` are the hidden traits on which they depend; ``rng`` is the random number generator.
+    """
     codes = tuple(f"{frequency}{letter}" for frequency in range(1, 5) for letter in "CDEFG")
     frequency = np.digitize(donors.loyalty, (-0.7, 0.1, 0.9))
     for k in range(1, _CAMPAIGNS + 1):
@@ -223,7 +235,10 @@ def _campaigns(donors: _Donors, rng: np.random.Generator) -> _Columns:
 
 
 def _census(donors: _Donors, rng: np.random.Generator) -> Any:
-    """Return a census column, (n_rows,): a share in percent that depends on one or two factors of the neighbourhood."""
+    """Return a census column, (n_rows,): shares in percent that depend on two random factors of the neighbourhood.
+
+    ``donors`` have these factors; ``rng`` is the random number generator.
+    """
     first, second = rng.choice(_FACTORS, 2, replace=False, p=_SHARES)
     size, side = rng.uniform(0.4, 0.95), rng.choice((-1.0, 1.0))
     trait = size * donors.area[first] + rng.uniform(0.0, 0.4) * donors.area[second]
@@ -249,7 +264,10 @@ def _logistic(logit: np.ndarray) -> np.ndarray:
 
 
 def _dollars(amounts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Round amounts, (n_rows,), to dollars from 1 to 200: most of them to round sums, the others to whole dollars."""
+    """Return amounts (n_rows,) rounded to dollars from 1 to 200.
+
+    A random 85 % are rounded to round sums, the others to whole dollars; ``rng`` is the random number generator.
+    """
     middle = np.sqrt(_ROUND_SUMS[1:] * _ROUND_SUMS[:-1])
     sums = np.where(rng.random(amounts.size) < 0.85, _ROUND_SUMS[np.digitize(amounts, middle)], np.round(amounts))
     return np.clip(sums, SMALLEST, LARGEST).astype(np.float64)

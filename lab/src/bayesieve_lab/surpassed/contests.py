@@ -93,7 +93,10 @@ def _cross_validated(paper: str, best: Callable[[str], Any], title: str, folder:
 
 
 def _timed(makers: Mapping[str, Callable[[], Any]], wrap: Callable[[Any], Any] = Timed) -> Makers:
-    """Return functions that create the methods with timed fits; ``wrap`` converts a method to a timed one."""
+    """Return functions that create methods with timed fits, by name.
+
+    ``makers`` are functions that create the methods, by name; ``wrap`` converts a method to a timed one.
+    """
     return {name: lambda make=make: wrap(make()) for name, make in makers.items()}  # type: ignore[misc]
 
 
@@ -133,7 +136,9 @@ def _of_rabenoro(folder: Path | None) -> Contest:
 
 
 def _of_gidofalvi(campaign: str, n_draws: int, folder: Path | None) -> Contest:
-    """Return the contest on a campaign of Gidofalvi & Zadrozny, with a number of draws of donors."""
+    """Return the contest on a campaign of Gidofalvi & Zadrozny; ``n_draws`` is the number of repetitions with new
+    donors.
+    """
     study: Any = make_study("gidofalvi", Options(data=folder, repetitions=n_draws, only=(campaign,)))
     (one,) = study.campaigns
 

@@ -231,8 +231,10 @@ def answers(folder: Path) -> TextTable | None:
 
 
 def better_on(folder: Path, rival: str | None = None) -> dict[str, list[str]]:
-    """Return, by verdict, the papers on whose data the default is better than ``rival``, by default than the paper's
-    best method. Blocks of a paper with different verdicts are named.
+    """Return, by verdict in words, the papers on whose data the default method is better than ``rival``.
+
+    If ``rival`` is None, it is compared with the paper's best method. If verdicts differ between the tables of a paper,
+    the data of each are added to its name.
     """
     found: dict[str, list[str]] = {}
     for paper, blocks in TABLES.items():
