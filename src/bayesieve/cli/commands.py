@@ -295,7 +295,7 @@ DEBUG = Option("--debug", "Show the traceback of an error.")
 
 
 def folder(default: str) -> Option:
-    """Return the option ``--output`` for the folder into which a command writes."""
+    """Return the option ``--output`` for the folder into which a command writes; ``default`` is its default."""
     return Option("--output -o DIR", "Folder to write into.", Path(default), Path)
 
 

@@ -271,8 +271,8 @@ def _identified(explanation: Any, block: pl.DataFrame, ids: list[str]) -> pl.Dat
 
 
 def _write_all(model: Any, source: Scan, output: Path, ids: list[str], against: Any) -> None:
-    """Write the explanations of all rows to ``output``, block by block. If ``against`` is a class, they explain the log
-    odds against it.
+    """Write the explanations of all rows to ``output``, block by block, with the identifier columns ``ids``. If
+    ``against`` is a class, they explain the log odds against it.
     """
     from bayesieve.classifier.scoring import explain_rows, training_columns
     from bayesieve.engine.progress import RowProgress
@@ -545,7 +545,7 @@ def decision_columns(
 
 
 def decision_names(rule: BenefitRule) -> list[str]:
-    """Return the names of the columns that `decision_columns` returns."""
+    """Return the names of the columns that `decision_columns` returns for a benefit rule."""
     return ["decision", *(f"benefit({name})" for name in rule.decisions)]
 
 

@@ -328,8 +328,8 @@ def _numbered(has_target: np.ndarray | None) -> Iterator[None]:
 
 
 def _has_target(labels: pl.Series, name: str, screen: Screen) -> np.ndarray | None:
-    """Return a mask of the rows with a known label; None if all are known. Warn if some are unknown, and raise
-    CommandError if all are.
+    """Return a mask (n_rows,) of the rows with a known label in ``labels``; None if all are known. Warn if some are
+    unknown, and raise CommandError if all are.
 
     ``name`` is the target column in quotes.
     """

@@ -290,8 +290,9 @@ def _stability(
     arrays (n_groups,) by name, "psi", "psi_low", "psi_high" and "psi_chance".
 
     ``trained`` (n_cells + 1,) holds the training rows by cell of the feature, ``now`` (n_groups, n_cells + 1) the new
-    rows; the last entry counts rows without a cell. Sampling inflates the index, and bootstrap sampling inflates it
-    again by about as much. The bounds therefore subtract the mean excess of the bootstrap samples over the sample.
+    rows; the last entry counts rows without a cell. ``n_resamples`` bootstrap samples are drawn by the generator
+    ``rng``. Sampling inflates the index, and bootstrap sampling inflates it again by about as much. The bounds
+    therefore subtract the mean excess of the bootstrap samples over the sample.
     """
     now, before = _by_level(feature, np.nan_to_num(now)), _by_level(feature, trained)
     has_rows = (before > 0) | (now > 0).any(axis=0)
@@ -399,8 +400,8 @@ def _measures(rows: EvaluatedRows) -> dict[str, Any]:
 
 
 def _joined(lines: Sequence[dict[str, Any]], first: Sequence[str]) -> Any:
-    """Concatenate tables, each a dict of columns, to one polars dataframe that starts with the columns named in
-    ``first``. NaN becomes null.
+    """Concatenate tables to one polars dataframe that starts with the columns named in ``first``. ``lines`` holds the
+    tables as dicts of columns. NaN becomes null.
     """
     import polars as pl
 

@@ -466,7 +466,8 @@ def _in_words(cv: Any, splits: RowSplits, what: str, n_rows: int) -> tuple[str, 
 def _predicted_by_others(
     model: Any, rows: EvaluatedRows, splits: RowSplits
 ) -> tuple[list[np.ndarray], tuple[frozenset[str], ...], dict[str, float]]:
-    """Predict the test rows of each split by a model refitted on its training rows.
+    """Predict the test rows of each split by a model refitted on its training rows. ``splits`` are (train, test) row
+    positions.
 
     Return three results: the log probabilities of the test rows of each split, a list of arrays (n_test, n_classes);
     the names of the columns that each refitted model uses; and by feature name the nats per row by which the feature
@@ -488,7 +489,9 @@ def _predicted_by_others(
         sums: dict[str, float] = {}
 
         def predicted(fold_model: Any, X: Any, test: np.ndarray) -> np.ndarray:
-            """Return the log probabilities (n_test, n_classes) of the rows ``X``, and record what the model uses."""
+            """Return the log probabilities (n_test, n_classes) of the test rows ``X`` by the model of a fold, and
+            record what the model uses. ``test`` are the positions of these rows.
+            """
             card = fold_model.scorecard_
             columns_by_fold.append(frozenset(columns_in_use(card)))
             cells, _ = card.reader.code(new_table(fold_model, X), model.n_jobs)

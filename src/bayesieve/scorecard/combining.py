@@ -80,8 +80,8 @@ class _FeaturePart:
     counts: np.ndarray
 
     def to_merged_cells(self, of_cells: np.ndarray) -> np.ndarray:
-        """Rearrange an array over the cells of this model, shape (n_cells, ...), to the cells of the merged feature,
-        shape (n_merged_cells, ...).
+        """Rearrange ``of_cells``, an array over the cells of this model, shape (n_cells, ...), to the cells of the
+        merged feature, shape (n_merged_cells, ...).
 
         Merged cells that this model lacks get 0.
         """
@@ -238,7 +238,7 @@ def _feature_part(
 
 
 def _same_pairs(cards: Sequence[Scorecard], n: int) -> Iterable[list[tuple[int, Feature]]]:
-    """Group the features of all models that are pairs of columns. Pairs match if they differ only in their counts.
+    """Group the pairs of columns in ``cards``. Pairs of different models match if they differ only in their counts.
 
     Return a list for each pair, with the position of the model and the feature for each model that has it. In each
     model, pairs follow the ``n`` features of single columns.
@@ -333,9 +333,9 @@ def _shared_errors(
     """Return the error factors of the merged features, a list of arrays (n_cells, n_logits, n_factors) in nats, and
     those of the intercept, shape (n_logits, n_factors).
 
-    Errors of different models are independent, so that factors are concatenated; if there are too many, they are
-    projected on the directions of largest variance. ``features`` pairs each merged feature with its parts; ``shares``
-    (n_models,) are the weights of the models.
+    ``features`` holds each merged feature with its parts, ``cards`` the models, and ``shares`` (n_models,) their
+    weights. Errors of different models are independent, so that factors are concatenated; if there are too many, they
+    are projected on the directions of largest variance.
     """
     widths = [card.intercept_factors.shape[1] for card in cards]
     starts = np.concatenate([[0], np.cumsum(widths)])
@@ -363,7 +363,7 @@ def _unseen_row(card: Scorecard) -> np.ndarray:
 
 def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
     """Return the change of a feature's counted contributions, (n_cells, n_classes) in nats, if ``counts`` (n_levels,
-    n_classes) replace its counts.
+    n_classes) replace its counts. ``smoothing`` is that of the probabilities before and after.
     """
     old = np.asarray(feature.levels.counts, dtype=float)
     if feature.weight == 0 or np.array_equal(old, counts):
@@ -374,8 +374,8 @@ def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np
 
 
 def _logs(levels: FeatureLevels, counts: np.ndarray, smoothing: Smoothing) -> np.ndarray:
-    """Return log P(level | class), shape (n_levels, n_classes), from ``counts`` of the same shape. Levels without rows
-    are treated as in the fit.
+    """Return log P(level | class), shape (n_levels, n_classes), from ``counts`` of the same shape and the ``smoothing``
+    of the model. Levels without rows are treated as in the fit.
     """
     logs, rows = log_probabilities_of_tables([counts], float(counts.sum()), smoothing)[0], counts.sum(axis=1)
     return filled(logs, rows, rows == 0, levels.n_levels) if isinstance(smoothing, Shrinkage) else logs

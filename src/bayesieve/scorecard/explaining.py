@@ -50,7 +50,9 @@ def explanation_kind(card: Scorecard, by: Any) -> str:
 
 
 def explain_cells(card: Scorecard, cells: Sequence[Cell]) -> Explanation:
-    """Return the explanation of one row, given as one (code of the cell, value) for each feature in the model."""
+    """Return the explanation of one row. ``cells`` holds, for each feature in the model, the code of the row's cell and
+    its value.
+    """
     codes = np.array([[code] for code, _ in cells], dtype=np.int64).reshape(-1, 1)
     return described(card, _explained(card, codes, [[text_of(cell)] for cell in cells]))
 

@@ -48,7 +48,9 @@ class CellTables:
 
     @classmethod
     def of(cls, tables: Sequence[np.ndarray], intercept: np.ndarray) -> CellTables:
-        """Return the concatenation of the tables of several features, each (n_cells + 1, n_classes) in nats."""
+        """Return the concatenation of the tables of several features, each (n_cells + 1, n_classes) in nats.
+        ``intercept`` is the intercept of each class, shape (n_classes,) in nats.
+        """
         nothing, n_lines = np.zeros((1, intercept.size)), np.array([*map(len, tables)], dtype=np.int64)
         return cls(np.concatenate([*tables, nothing]), n_lines, np.cumsum(n_lines) - n_lines, intercept)
 
@@ -278,7 +280,9 @@ class _ValueReader:
 
 
 def _of_pair(pair: PairLevels, first: _ValueReader, second: _ValueReader) -> Callable[[Mapping[str, Any]], Cell | None]:
-    """Return a function from a row, given as a dict, to its cell of a pair, composed of the readers of both columns."""
+    """Return a function that returns the cell of a pair in a row, given as a dict; None if there is none. ``first`` and
+    ``second`` are the readers of its columns.
+    """
     grid = pair.grid.tolist()
 
     def read(row: Mapping[str, Any]) -> Cell | None:

@@ -32,8 +32,8 @@ def probabilities(joint: np.ndarray) -> np.ndarray:
 
 
 def intercept_variances(class_counts: np.ndarray) -> np.ndarray:
-    """Return the sampling variances of the logits of an intercept fitted to rows with these class counts, (n_classes,);
-    shape (n_logits,) in squared nats.
+    """Return the sampling variances of the logits of an intercept, shape (n_logits,) in squared nats. ``class_counts``
+    (n_classes,) are the rows of each class to which it was fitted.
     """
     rows, others = np.maximum(class_counts, 0.5), np.maximum(class_counts.sum() - class_counts, 0.5)
     variances: np.ndarray = 1.0 / rows + 1.0 / others
@@ -41,11 +41,11 @@ def intercept_variances(class_counts: np.ndarray) -> np.ndarray:
 
 
 def logit_variances(contribution_variances: np.ndarray) -> np.ndarray:
-    """Return the variances of the logits of each cell, shape (n_cells, n_logits), from those of its contributions to
-    the classes, shape (n_cells, n_classes).
+    """Return the variances of the logits of each cell, shape (n_cells, n_logits), in squared nats.
 
-    Contributions are centred over the classes; before centring they are taken as independent. For two classes, the
-    logit is the contribution to the second class minus that to the first.
+    ``contribution_variances`` (n_cells, n_classes) are the variances of its contributions to the classes. Contributions
+    are centred over the classes; before centring they are taken as independent. For two classes, the logit is the
+    contribution to the second class minus that to the first.
     """
     n_classes = contribution_variances.shape[1]
     if n_classes == 2:

@@ -567,8 +567,8 @@ class Scorecard(ShortRepr):
 
 
 def bounds_of(cells: FeatureLevels, code: int) -> dict[str, Any]:
-    """Return what the cell with this code contains, as a dict: ``low`` (exclusive) and ``high`` (inclusive) of an
-    interval, ``values`` (texts) of a group; empty for a cell of missing values or of a pair.
+    """Return the content of the cell with the code ``code`` as a dict: ``low`` (exclusive) and ``high`` (inclusive) of
+    an interval, or ``values`` (texts) of a group; empty for a cell of missing values or of a pair.
     """
     if cells.groups is not None:
         return {"values": [canonical_text(value) for value in cells.groups[code] if value is not None]}

@@ -38,7 +38,9 @@ class _Unseen:
     contents: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: _Unseen) -> None:
-        """Add the counts of further rows. If a column is described already, that description remains."""
+        """Add the counts of further rows, given as ``other``. If a column is described already, that description
+        remains.
+        """
         self.counts += other.counts
         self.contents = other.contents | self.contents
 

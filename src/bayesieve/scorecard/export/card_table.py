@@ -37,8 +37,8 @@ def card_table(points: Points) -> Any:
 
 
 def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the table for one feature, as dicts by column: its levels, special values, missing and unseen
-    values, and a last line of totals.
+    """Yield the lines of the table for one feature of the scorecard ``points``, as dicts by column: its levels, special
+    values, missing and unseen values, and a last line of totals.
     """
     cells, of_cells = feature.cells, points.points[feature.name].tolist()
     rows, events = _rows_and_events(feature.counts, points)
@@ -62,8 +62,9 @@ def _lines(feature: Feature, points: Points) -> Iterator[dict[str, Any]]:
 
 
 def _rows_and_events(counts: np.ndarray, points: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of rows and of events (rows of the negative class), two arrays (n,), from ``counts`` by class,
-    (n, 2).
+    """Return the number of rows, and the number of events (rows of the negative class of ``points``), two arrays (n,).
+
+    ``counts`` (n, 2) are rows by class.
     """
     rows: np.ndarray = counts.sum(axis=1)
     return rows, rows - counts[:, points.card.positive]
@@ -97,8 +98,8 @@ def _weights_of_evidence(rows: np.ndarray, events: np.ndarray) -> tuple[np.ndarr
 
 
 def _kind(cells: FeatureLevels, code: int) -> str:
-    """Return the kind of the level with this code: "level", "special" or "missing". A level is "missing" only if it
-    contains no other values.
+    """Return the kind of the level with the code ``code`` of a feature's ``cells``: "level", "special" or "missing". A
+    level is "missing" only if it contains no other values.
     """
     if code == cells.missing_code and cells.has_missing_level:
         return "missing"

@@ -191,9 +191,9 @@ class _Sheets:
         return [self.column(table.ravel().tolist()) for table in (self.plan.log_odds[1][k], by_code)]
 
     def code(self, line: _Line, at: int, cells: Mapping[str, str]) -> str:
-        """Write the formula that computes the code + 1 of a value, and return its address.
+        """Write the formula that computes the code + 1 of a value into ``line``, and return its address.
 
-        ``at`` is the position of the reader; ``cells`` gives the address of the value of each column.
+        ``at`` is the position of the reader in the plan; ``cells`` gives the address of the value of each column.
         """
         reader, (first, keys, codes) = self.plan.readers[at], self.keys[at]
         x, missing, unseen = cells[reader.column], reader.missing + 1, str(reader.unseen + 1)
@@ -219,9 +219,10 @@ class _Sheets:
         """Return the formula that computes the code + 1 of a text: the code of the equal category or, if there is none,
         of the category that is equal except for surrounding blanks.
 
-        ``x`` is the address of the text; ``keys`` and ``squeezed`` are the ranges of the categories, as they are and as
-        TRIM returns them. TRIM also shortens blanks within a text. A text that contains a category, and equals it once
-        both are trimmed, is that category with surrounding blanks.
+        ``line`` is the line of the sheet "Work" for intermediate results, and ``x`` the address of the text; ``keys``
+        and ``squeezed`` are the ranges of the categories, as they are and as TRIM returns them. TRIM also shortens
+        blanks within a text. A text that contains a category, and equals it once both are trimmed, is that category
+        with surrounding blanks.
         """
         text = f'{x}&""'
         for blank in _HELD:

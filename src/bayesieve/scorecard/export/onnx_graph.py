@@ -269,7 +269,9 @@ def _labels(plan: Plan) -> np.ndarray:
 
 
 def _metadata(plan: Plan, labels: np.ndarray) -> dict[str, str]:
-    """Return the metadata of the ONNX model, texts by name."""
+    """Return the metadata of the ONNX model, texts by name. ``labels`` are the class labels in the type that the graph
+    returns.
+    """
     facts: dict[str, Any] = {"classes": labels.tolist(), "intercept": plan.card.intercept.tolist()}
     facts |= {"features": [term.feature.name for term in plan.terms], "counts": plan.counts_by_cell()}
     return {**plan.head, **{name: json.dumps(fact, ensure_ascii=False) for name, fact in facts.items() if fact}}

@@ -168,7 +168,7 @@ class Plan:
 
     @classmethod
     def of(cls, card: Scorecard, head: Mapping[str, str], with_counts: bool = False) -> Plan:
-        """Return the plan of a scorecard."""
+        """Return the plan of a scorecard. ``head`` and ``with_counts`` are attributes of the plan."""
         positions: dict[int, int] = {}
         readers: list[Reader] = []
 

@@ -132,10 +132,10 @@ def _map(fields: Sequence[str], rows: Iterable[Sequence[Any]], default: Any, mis
 
 
 def _discretize(field: str, bins: Iterable[tuple[Any, str, Any, Any]], kind: str, missing: Any = None) -> ET.Element:
-    """Return a Discretize element, which turns a number into the result of the bin that contains it.
+    """Return a Discretize element, which turns the number in ``field`` into the result of the bin that contains it.
 
-    Each bin is a tuple of its result, the kind of closure, and its left and right ends (None if open). ``missing`` is
-    the result for missing values.
+    Each of ``bins`` is a tuple of its result, the kind of closure, and its left and right ends (None if open). ``kind``
+    is the data type of results, and ``missing`` the result for missing values.
     """
     elements = []
     for to, closure, left, right in bins:
@@ -196,7 +196,9 @@ class _Document:
         return wanted
 
     def derive(self, wanted: str, kind: str, expression: ET.Element) -> str:
-        """Add a derived field with an expression of the data type ``kind``, and return its name."""
+        """Add a derived field with an expression of the data type ``kind``, and return its name: ``wanted``, with ``_``
+        appended until it is unused.
+        """
         name, optype = self.name(wanted), "categorical" if kind == "string" else "continuous"
         self.derived.append(_element("DerivedField", expression, name=name, optype=optype, dataType=kind))
         return name

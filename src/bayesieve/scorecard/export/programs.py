@@ -260,9 +260,10 @@ def _reader(reader: Reader) -> dict[str, Any]:
 
 
 def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, Any]:
-    """Return the contributions of a feature as plain values: for each cell its label, the log odds of each other class
-    against the first in nats and, if requested, the number of training rows. ``reference`` (n_classes,) are its scores
-    in the reference row of reasons.
+    """Return the contributions of ``term`` as plain values: for each cell its label, the log odds of each other class
+    against the first in nats and, if requested, the number of training rows.
+
+    ``reference`` holds the scores (n_classes) of the feature in the reference row of reasons.
     """
     feature = term.feature
     parts = [[*plan.words.levels(feature.cells), UNSEEN], (term.table[:, 1:] - term.table[:, :1]).tolist()]
@@ -279,9 +280,10 @@ def _term(plan: Plan, term: ExportedTerm, reference: list[float]) -> dict[str, A
 
 
 def _written(value: Any, syntax: _Syntax, indent: str = "") -> str:
-    """Return a value as a literal of the language, on one line if it is short.
+    """Return a value as a literal of the language with this ``syntax``, on one line if it is short.
 
-    Longer vectors of numbers are wrapped into lines; all other entries get a line each.
+    ``indent`` precedes each further line. Longer vectors of numbers are wrapped into lines; all other entries get a
+    line each.
     """
     if not isinstance(value, (dict, list)):
         return syntax.scalar(value)

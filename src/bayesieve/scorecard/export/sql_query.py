@@ -168,7 +168,7 @@ class Query:
 
     def case(self, pairs: Iterable[tuple[Any, Any]], default: Any = None, of: Any = None) -> Any:
         """Return a CASE expression from pairs (condition, value) or, if ``of`` is given, from pairs (value of ``of``,
-        result).
+        result). ``default`` is the value in all other cases; None stands for NULL.
         """
         whens = [exp.If(this=when, true=then) for when, then in pairs]
         return exp.Case(this=of, ifs=whens, default=default) if whens else exp.null()
@@ -190,8 +190,8 @@ class Query:
         return exp.var(_in_groups([*map(self.written, terms)], add))
 
     def extreme(self, function: str, numbers: Sequence[Any], required: Any) -> Any:
-        """Return LEAST or GREATEST of numbers; NULL if ``required`` is NULL, because engines treat NULL arguments
-        differently.
+        """Return LEAST or GREATEST (``function``) of numbers. The result is NULL if ``required`` is NULL, because
+        engines treat NULL arguments differently.
         """
         name = {"LEAST": "MIN", "GREATEST": "MAX"}[function] if self.dialect == "sqlite" else function
         texts = [*map(self.written, numbers)]
@@ -266,7 +266,7 @@ class Query:
         return exp.Abs(this=value) > greatest
 
     def written(self, tree: Any) -> str:
-        """Return an expression as SQL text, with CASE expressions on as few lines as possible."""
+        """Return an expression of sqlglot as SQL text, with CASE expressions on as few lines as possible."""
         if not isinstance(tree, exp.Case):
             return str(tree.sql(self.dialect))
         words = ["CASE" if tree.this is None else f"CASE {self.written(tree.this)}"]
