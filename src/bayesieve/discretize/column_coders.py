@@ -74,7 +74,7 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
         with_shared_docs(cls)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the coded columns."""
+        """Return the names of the coded columns. ``input_features`` is ignored; scikit-learn passes it."""
         check_is_fitted(self, "levels_")
         return np.asarray([level.name for level in self.levels_], dtype=object)
 
@@ -125,7 +125,7 @@ class TableCoder(LevelsCoder):
         """
 
     def _add_unseen(self, unseen: np.ndarray) -> None:
-        """Add numbers of values without a level, shape (n_features,), to ``unseen_counts_``."""
+        """Add ``unseen`` (n_features,), numbers of values without a level, to ``unseen_counts_``."""
         if not self.unseen_counts_.flags.writeable:  # read-only in a model that joblib has mapped from a file
             self.unseen_counts_ = self.unseen_counts_.copy()
         # Without a lock, concurrent calls may lose counts, but never codes.
@@ -146,7 +146,9 @@ class ColumnCoder(LevelsCoder):
     """Nats that each level beyond the first costs."""
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
-        """Return a copy of the coder for a table of this size: MODL coders raise the cost of levels in wide tables."""
+        """Return a copy of the coder for a table with these numbers of columns and rows. MODL coders raise the cost of
+        levels in wide tables.
+        """
         return self
 
     @with_shared_docs
@@ -653,10 +655,11 @@ def _fit_intervals(
 def _join(
     names: Sequence[str], types: list[str], parts: Sequence[tuple[Intervals, FeatureLevels | None]]
 ) -> FittedColumns:
-    """Join the results for consecutive pieces of a table.
+    """Join the fitted levels of consecutive pieces of a table.
 
-    A piece is several neighbouring numeric columns, given by their intervals and None, or a single column, given by its
-    intervals and its levels.
+    A piece is several neighbouring numeric columns, or a single column. ``parts`` holds for each piece its intervals,
+    and the levels of a single column with groups or special values, otherwise None. ``names`` and ``types`` are the
+    names and `Column.type` of all columns.
     """
     n_levels, missing, costs, null_costs = (
         np.concatenate([getattr(intervals, name) for intervals, _ in parts])

@@ -166,10 +166,10 @@ class TableEncoder(TableCoder):
     def fit_with_refitter(
         self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
     ) -> tuple[CodedTable, LevelRefitter]:
-        """Fit like `fit_transform_coded`, and also return the refitter, which holds the raw values of the rows.
+        """Fit the levels. Return the same rows as a `CodedTable`, and the refitter, which holds their raw values.
 
         Searches use the refitter to refit levels without the rows that evaluate them, and the fit of contributions to
-        split levels into cells. Pass it on to ``fit_coded``.
+        split levels into cells. Pass it on to ``fit_coded``. The parameters are those of `fit_transform_coded`.
         """
         # Rows: typed columns with their classes and weights, in memory or in files.
         if is_scan(X, y):

@@ -128,7 +128,9 @@ class IndicatorEncoder(TableCoder):
     def fit_with_refitter(
         self, X: Any, y: Any, sample_weight: Any = None, coding: CodingOptions = DEFAULT_CODING
     ) -> tuple[CodedTable, None]:
-        """Fit like `fit_transform_coded`. The refitter is None, because thresholds do not depend on the classes."""
+        """Fit the thresholds. Return the same rows as a `CodedTable`, and None in place of a refitter, because
+        thresholds do not depend on the classes. The parameters are those of `fit_transform_coded`.
+        """
         return self.fit_transform_coded(X, y, sample_weight, coding), None
 
     def transform(self, X: Any) -> np.ndarray:
@@ -293,8 +295,8 @@ def quantile_thresholds(values: np.ndarray, weights: np.ndarray, n: int, score: 
 
 
 def _one(setting: Any, what: str) -> np.ndarray | int:
-    """Return the thresholds of one score: an ascending array, or the number to learn. ``what`` names the option in
-    messages.
+    """Return the thresholds of one score, as an ascending array, or the number of quantiles to use. ``setting`` is the
+    user's option for this score, and ``what`` its name in messages.
     """
     if isinstance(setting, Integral) and not isinstance(setting, bool):
         if setting < 1:

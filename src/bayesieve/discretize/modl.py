@@ -86,9 +86,9 @@ def log_factorials(totals: np.ndarray) -> np.ndarray | None:
 def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
     """Return the cost in nats of encoding the bounds of i intervals, for i = 0..max_parts (infinite for 0).
 
-    With "published", it is log n + log C(n+i-1, i-1) for bounds among n rows; with "sizes", log n + log C(n-1, i-1) for
-    bounds among n distinct values. Each bound costs ``price`` nats more. The binomial coefficient is accumulated term
-    by term, so that no digits cancel.
+    With ``prior`` "published", it is log n + log C(n+i-1, i-1) for bounds among n rows; with "sizes", log n + log
+    C(n-1, i-1) for bounds among n distinct values. Each bound costs ``price`` nats more. The binomial coefficient is
+    accumulated term by term, so that no digits cancel.
     """
     i = np.arange(1, max_parts)
     costs = np.full(max_parts + 1, np.inf)
@@ -100,8 +100,8 @@ def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: 
 
 @lru_cache(maxsize=256)  # the grids of many pairs of columns are of few sizes
 def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
-    """Return the logarithm of the number B(V, g) of partitions of V values into at most g groups, for g =
-    0..max_groups.
+    """Return the logarithm of the number B(V, g) of partitions of V = ``n_values`` values into at most g groups, for g
+    = 0..max_groups.
 
     It is minus infinity for g = 0.
 
@@ -129,10 +129,11 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
 
 
 def group_prior(n_values: int, max_groups: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
-    """Return the cost in nats of encoding a partition into g groups, for g = 0..max_groups (infinite for 0).
+    """Return the cost in nats of encoding a partition of V = ``n_values`` values into g groups, for g = 0..max_groups
+    (infinite for 0).
 
-    With "published", it is log V + log B(V, g). With "sizes", it is log V + log C(V-1, g-1) + (g-1) price + log(V! /
-    g!); the caller then subtracts log v! for each group of v values.
+    With ``prior`` "published", it is log V + log B(V, g). With "sizes", it is log V + log C(V-1, g-1) + (g-1) price +
+    log(V! / g!); the caller then subtracts log v! for each group of v values.
     """
     if prior == "sizes":
         costs = interval_prior(n_values, max_groups, "sizes", price) + gammaln(n_values + 1.0)
@@ -268,8 +269,8 @@ def saved_by_values(counts: np.ndarray) -> float:
     strengths = [*(of_class / n_rows), 1.0]
 
     def nats(log_strength: float) -> float:
-        """Return the negative log likelihood, in nats up to a constant, of class shares with a Dirichlet prior of this
-        strength.
+        """Return the negative log likelihood of the labels, in nats up to a constant, if class shares of values have a
+        Dirichlet prior whose concentration has the logarithm ``log_strength``.
         """
         terms: Sequence[float] = [
             float(many @ (gammaln(n + share * np.exp(log_strength)) - gammaln(share * np.exp(log_strength))))
@@ -420,8 +421,9 @@ def _join_pure(counts: np.ndarray) -> np.ndarray:
 def _two_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
     """Return the group number of each value, shape (n_values,), for two classes and the prior "published".
 
-    ``counts`` (n_values, 2) are class counts, and ``prior`` is the cost in nats by number of groups. Groups are runs of
-    values in the order of their class ratio. Values with equal numbers in ``label`` (n_values,) stay together.
+    ``counts`` (n_values, 2) are class counts, ``prior`` is the cost in nats by number of groups, and ``method`` that of
+    `group_values`. Groups are runs of values in the order of their class ratio. Values with equal numbers in ``label``
+    (n_values,) stay together.
     """
     row = np.unique(label, return_inverse=True)[1]
     table = summed(counts, row)
@@ -452,9 +454,10 @@ def _equal_runs(frequency: np.ndarray, n_runs: int) -> np.ndarray:
 
 
 def _more_classes(counts: np.ndarray, label: np.ndarray, prior: np.ndarray, method: Method) -> np.ndarray:
-    """Return the group number of each value for more than two classes with the published prior.
+    """Return the group number of each value, shape (n_values,), for more than two classes and the prior "published".
 
-    ``counts``: array (n_values, n_classes); ``label``: (n_values,) initial groups; ``prior``: cost by number of groups.
+    ``counts`` (n_values, n_classes) are class counts, ``prior`` is the cost in nats by number of groups, and ``method``
+    that of `group_values`. Values with equal numbers in ``label`` (n_values,) stay together.
     """
     from bayesieve.discretize import _modl_kernels as kernels
     from bayesieve.discretize._modl_kernels import EPSILON

@@ -71,7 +71,9 @@ class LevelRefitter:
         n_quantiles: int,
         n_jobs: int | None,
     ) -> LevelRefitter:
-        """Return the refitter of all features of the training rows."""
+        """Return the refitter of all features with ``levels``. ``coders`` are those of the columns of ``training``;
+        ``pair_prior``, ``missing``, ``n_quantiles`` and ``n_jobs`` are attributes of the refitter.
+        """
         table, runs = training.table.read_once(), training.rows.runs
         if isinstance(table, ScannedTable) and runs is not None:
             table = table.by_class(runs)
@@ -189,7 +191,9 @@ class LevelRefitter:
         def fit_finer(
             coders: Sequence[ColumnCoder], positions: Sequence[int], *, coded: bool = True
         ) -> tuple[FittedColumns, Any]:
-            """Fit columns by other coders, and code all rows of the scan if ``coded``; see `FitLevels`."""
+            """Fit the columns at ``positions`` by other coders and, if ``coded`` is True, code all rows of the scan.
+            See `LevelFitter.fit`.
+            """
             by_others = counted.fit(positions, coders, self.missing)
             if not coded:
                 return by_others, None
@@ -201,7 +205,7 @@ class LevelRefitter:
         levels, fitted_codes = self._add_pairs(training, fitted, codes[:, fit], fit_finer)
 
         def part_codes(part: FeatureLevels) -> np.ndarray:
-            """Return the codes of the other rows by the levels of one column of a pair."""
+            """Return the codes (n_rows,) of the other rows by the levels ``part`` of one column of a pair."""
             i = self.table.names.index(part.name)
             return (codes[i] if part is fitted.levels[i] else finer[part.name])[others]
 

@@ -71,8 +71,8 @@ class Repeats:
 
 
 def _caution(n_repeated: float, n_rows: float, columns: Sequence[str], effect: str) -> Caution:
-    """Return the caution about repeated rows: how many rows (or weight), which columns show it, and the effect on the
-    fit.
+    """Return the caution that ``n_repeated`` of ``n_rows`` rows (or their weight) repeat another row. ``columns`` are
+    the columns that show it, and ``effect`` is a sentence about the effect on the fit.
     """
     sentence = (
         f"{100 * n_repeated / n_rows:.3g} % of the rows repeat others ({n_repeated:,.0f} of {n_rows:,.0f}), as after "
@@ -122,7 +122,9 @@ def scan_caution(
 
 
 def _scan_caution(n_repeated: float, n_rows: float, columns: Sequence[str]) -> Caution:
-    """Return the caution about repeated rows of a scan, all of which were counted."""
+    """Return the caution that ``n_repeated`` of ``n_rows`` rows of a scan (or their weight) repeat another row, and
+    were all counted. ``columns`` are the columns that show it.
+    """
     effect = "All of them were counted, so that chance may look like information"
     return _caution(n_repeated, n_rows, columns, effect)
 

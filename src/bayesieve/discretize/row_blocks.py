@@ -205,10 +205,14 @@ class TableBlocks:
         ]
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
-        """Return the sum of a statistic over all blocks, for each column at ``positions``; see `Blocks`."""
+        """Return the sum of a statistic over all blocks, for each column at ``positions``. The parameters are
+        documented at `Blocks.total`.
+        """
 
         def of_column(i: int, option: Any) -> Any:
-            """Return the sum of the statistic over all blocks for the column at position ``i``."""
+            """Return the sum of the statistic over all blocks for the column at position ``i``; ``option`` is its
+            option.
+            """
             running = value_sums.RunningSum(add, option)
             for at, rows in zip(self._blocks, self._rows, strict=True):
                 column = self.table.column(i)
@@ -219,5 +223,5 @@ class TableBlocks:
         return map_in_threads(lambda one: of_column(*one), list(zip(positions, options, strict=True)), self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
-        """Return the codes of all rows, (n_positions, n_rows); see `Blocks`."""
+        """Return the codes of all rows by ``levels`` of the columns at ``positions``, shape (n_positions, n_rows)."""
         return code_in_blocks(self.table.select(positions), levels, self._blocks, self._n_jobs, self._engine)

@@ -48,9 +48,11 @@ _MOST_COMPARED, _MOST_TYPING_ERRORS = 5000, 20  # numbers of values compared for
 
 
 def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder], pairs: Any) -> list[ColumnCoder]:
-    """Return a coder of each column that follows the user's rule; columns without a rule keep the given coder.
+    """Return a coder of each column that follows the user's rule in ``rules``. Columns without a rule keep their coder
+    in ``coders``.
 
-    Raises ValueError, naming the column, if one of the ``pairs`` has a column that must not be in a pair.
+    Raise ValueError, naming the column, if one of the ``pairs`` (option of `TableEncoder`) has a column that must not
+    be in a pair.
     """
     for name in () if isinstance(pairs, (str, Integral)) else (name for pair in pairs for name in pair):
         if name in rules.unpaired:
@@ -67,7 +69,9 @@ def ruled_coders(rules: TableRules, table: Table, coders: Sequence[ColumnCoder],
 
 
 def as_learnt(names: Sequence[str], coders: Sequence[ColumnCoder]) -> tuple[str, ...]:
-    """Return the names of columns whose levels by hand equal those that a fit without them learns from the rows."""
+    """Return the names of columns whose levels by hand equal those that a fit without them learns from the rows.
+    ``coders`` are the fitted coders of the columns in ``names``.
+    """
     return tuple(name for name, coder in zip(names, coders, strict=True) if getattr(coder, "is_as_learnt", False))
 
 
@@ -176,7 +180,7 @@ class Ruled:
     special = property(lambda self: self.rule.special)
 
     def in_table(self, n_columns: int, n_rows: float) -> Self:
-        """Return a copy whose base coder is for a table of this size."""
+        """Return a copy whose base coder is for a table with these numbers of columns and rows."""
         return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name, self.type)
 
     def least_rows(self, counts: np.ndarray, n_rows: float) -> float:
@@ -375,7 +379,9 @@ class RuledGroups(Ruled, GroupCoder):
         return replace(self._fit_values(values, counts, apart), values=values)
 
     def _fit_values(self, values: Sequence[Any], counts: np.ndarray, apart: bool) -> Groups:
-        """Return the groups of the values by the rule, or equal ones learnt without it; see `fit_values`."""
+        """Return the groups of the values by the rule, or equal groups learnt without levels by hand. The parameters
+        are those of `fit_values`.
+        """
         if self.rule.only_limits:
             learnt = self.base.fit_values(values, counts, apart=apart)
             inside, _ = _apart(learnt.groups, len(values))
@@ -390,7 +396,7 @@ class RuledGroups(Ruled, GroupCoder):
         return learnt if self.is_as_learnt else groups
 
     def _by_rule(self, values: Sequence[Any], counts: np.ndarray, apart: bool) -> Groups:
-        """Return the groups of the values by the rule; for the parameters, see `fit_values`."""
+        """Return the groups of the values by the rule. The parameters are those of `fit_values`."""
         rule = self.rule
         position: dict[str | None, int] = {canonical_text(value): at for at, value in enumerate(values)}
         position[None] = len(values)

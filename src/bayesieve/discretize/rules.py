@@ -71,8 +71,8 @@ class LevelRule:
 
     @classmethod
     def of(cls, name: str, given: Any) -> LevelRule:
-        """Return the rule of the column ``name`` from a dict of options; ValueError, naming the column, for invalid
-        options.
+        """Return the rule of the column ``name`` from ``given``, a dict of options. Raise ValueError, naming the
+        column, for invalid options.
         """
         if isinstance(given, LevelRule):
             return given
@@ -354,8 +354,8 @@ def _exact_options(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
 
 
 def _without_quotes(given: Any) -> Any:
-    """Return plain data (also lists and dicts) with texts of numbers converted to numbers, so that YAML writes them
-    without quotes.
+    """Return ``given``, plain data such as lists and dicts, with texts of numbers converted to numbers, so that YAML
+    writes them without quotes.
     """
     if isinstance(given, Mapping):
         return {name: _without_quotes(value) for name, value in given.items()}
@@ -408,7 +408,7 @@ def _plain(value: Any) -> Any:
 
 
 def _from_text(option: str, given: Any) -> Any:
-    """Convert an option from its text in a file.
+    """Convert the option ``option`` from ``given``, its plain value in a file.
 
     Switches and numbers are converted; values of the column stay texts, because its type is not known yet.
     """
@@ -479,7 +479,9 @@ def _is_in_reach(value: Any) -> bool:
 
 
 def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """Return the special values of a column as pairs of a name and its values. Raise ValueError for wrong values."""
+    """Return the special values of the column ``name``, given as a list or as a dict by name, as pairs of a name and
+    its values. Raise ValueError for any other value of the option.
+    """
     if not isinstance(given, (Mapping, list, tuple)):
         given = [given]
     pairs = given.items() if isinstance(given, Mapping) else [

@@ -136,7 +136,9 @@ class ScannedBlocks:
         )
 
     def total(self, positions: Sequence[int], count: Any, add: Any, options: Sequence[Any]) -> list[Any]:
-        """Return the sum of a statistic over all rows, for each column at ``positions``; see `Blocks`."""
+        """Return the sum of a statistic over all rows, for each column at ``positions``. The parameters are documented
+        at `Blocks.total`.
+        """
         sums = [value_sums.RunningSum(add, option) for option in options]
         hashes = None
         if self.row_hashes is None:
@@ -160,7 +162,7 @@ class ScannedBlocks:
         return map_in_threads(value_sums.RunningSum.total, sums, self._n_jobs)
 
     def codes(self, positions: Sequence[int], levels: TableLevels) -> np.ndarray:
-        """Return the codes of all rows, (n_positions, n_rows); see `Blocks`."""
+        """Return the codes of all rows by ``levels`` of the columns at ``positions``, shape (n_positions, n_rows)."""
         return self.codes_and_sample(positions, levels, np.zeros(0, dtype=np.int64))[0]
 
     def codes_and_sample(

@@ -129,6 +129,9 @@ def table_in_files(
 ) -> TrainingTable:
     """Return the training rows of a scan, after a pass that counts the values of its columns. Later steps use a sample
     of rows, whose positions are drawn here.
+
+    ``order`` is the order of the rows by class, and ``coding`` holds the options for storing and reading rows;
+    ``n_quantiles`` is documented in `TableEncoder`.
     """
     engine = Mapped(tempfile.gettempdir(), **mapped_options(None)) if coding.engine is IN_MEMORY else coding.engine
     rows = Rows(target.codes, target.classes, weights)

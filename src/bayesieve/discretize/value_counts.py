@@ -141,7 +141,9 @@ class ValueCounts:
 
     @classmethod
     def sum(cls, tables: Sequence[ValueCounts]) -> ValueCounts:
-        """Add up the counts of one column in several blocks of rows."""
+        """Return the sum of the counts of one column in several blocks of rows. ``tables`` are the counts of each
+        block.
+        """
         counts = np.concatenate([table.counts for table in tables])
         missing = np.sum([table.missing for table in tables], axis=0)
         whole = all(table.counts.dtype.kind in "iu" for table in tables) and counts.sum() + missing.sum() < 2**31
@@ -376,8 +378,8 @@ def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
 
 
 def _looks_distinct(values: np.ndarray, most: int, sample_size: int = 2048) -> bool:
-    """Return whether a column probably has more than ``most`` distinct values, judging by how many values a sample
-    repeats.
+    """Return whether a column probably has more than ``most`` distinct values, judging by how many values repeat in a
+    sample of ``sample_size`` rows.
     """
     sample = np.sort(values[:: max(1, values.size // sample_size)])
     repeated = np.count_nonzero(sample[1:] == sample[:-1])

@@ -266,7 +266,7 @@ class TextSketch:
 
 
 def _buckets_of(hashes: np.ndarray) -> np.ndarray:
-    """Return the bucket of each hash, (n,)."""
+    """Return the bucket of each of ``hashes`` (n,), an integer array (n,)."""
     return (hashes % np.uint64(_BUCKETS)).astype(np.int64)
 
 
@@ -338,7 +338,7 @@ def add_values(parts: Sequence[Part], room: Room) -> Part:
 
 
 def _sketch_of(part: Any) -> Any:
-    """Return counts of values as a sketch; sketches are returned unchanged."""
+    """Return ``part`` as a sketch: counts of values are converted, and sketches are returned unchanged."""
     if not isinstance(part, ValueCounts):
         return part
     if isinstance(part.values, np.ndarray):
@@ -394,7 +394,7 @@ class RunningSum:
         self.parts: list[tuple[int, Any]] = []
 
     def push(self, part: Any) -> None:
-        """Add the counts of a further block."""
+        """Add ``part``, the counts of a further block."""
         n = 1
         while self.parts and (self.parts[-1][0] == n or not _grows(part) or not _grows(self.parts[-1][1])):
             size, before = self.parts.pop()
@@ -407,7 +407,7 @@ class RunningSum:
 
 
 def _grows(part: Any) -> bool:
-    """Return whether a statistic of a block grows with the number of distinct values."""
+    """Return whether ``part``, a statistic of a block, becomes larger with the number of distinct values."""
     return isinstance(part, ValueCounts)
 
 
