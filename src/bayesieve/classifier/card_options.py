@@ -29,8 +29,8 @@ def card_options(levels: Any, max_levels: int, options: Mapping[str, Any]) -> di
 
 
 def _card_rule(rule: Mapping[str, Any], max_levels: int) -> dict[str, Any]:
-    """Return the rule for a column on the card. The column is included unless the rule excludes it, and its number of
-    levels is limited unless the rule sets levels by hand.
+    """Return the rule for a column on the card, given the user's rule. The column is included unless the rule excludes
+    it, and has at most ``max_levels`` levels unless the rule sets levels by hand.
     """
     if rule.get("exclude"):
         return dict(rule)

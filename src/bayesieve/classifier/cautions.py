@@ -209,7 +209,7 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
 
 
 def _caution_of(kind: str, columns: Sequence[str], sentence: str) -> list[Caution]:
-    """Return a list of one caution about columns, or an empty list without columns.
+    """Return a list of one caution of the kind ``kind`` about columns, or an empty list if there are no columns.
 
     ``sentence`` is a template; `agreeing` fills in the column names and chooses singular or plural.
     """
@@ -280,9 +280,10 @@ def _form_sentence(name: str, form: TextForm) -> str:
 
 
 def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection[str]) -> list[Caution]:
-    """Return cautions about columns that identify rows: nearly every row has a value of its own.
+    """Return cautions about columns that identify rows: nearly every row has a different value.
 
-    Columns of numbers without information on the classes are harmless and skipped, as are the columns ``others``.
+    ``marks`` maps names of columns to "identifier", "counter" or "date". Columns of numbers without information on the
+    classes are harmless and skipped, as are the columns named in ``others``.
     """
     names = [
         name
@@ -298,7 +299,7 @@ def _identifiers(columns: _Columns, marks: Mapping[str, str], others: Collection
 
 
 def _are_different(columns: _Columns, k: int) -> bool:
-    """Return whether nearly all categories of a column, or nearly all numbers of an informative column, occur only
+    """Return whether nearly all categories of column k, or nearly all numbers of it if it is informative, occur only
     once.
     """
     level = columns.levels[k]
@@ -338,7 +339,8 @@ def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
 
 
 def _code_cautions(columns: _Columns, encoder: TableEncoder, positive: int | None) -> list[Caution]:
-    """Return cautions about numbers that look like special codes, such as 999 for unknown.
+    """Return cautions about numbers that look like special codes, such as 999 for unknown. ``positive`` is documented
+    in `column_cautions`.
 
     Columns that are marked or excluded, or have special values or cuts by hand, are skipped.
     """
@@ -484,7 +486,8 @@ def _looks_like_code(number: float) -> bool:
 def model_cautions(
     card: Scorecard, trace: SearchTrace, marks: Mapping[str, str], table_cautions: Sequence[Caution | None] = ()
 ) -> tuple[Caution, ...]:
-    """Return the cautions that follow from a model alone, together with the given cautions about its training table.
+    """Return the cautions that follow from a model alone, together with ``table_cautions``, those about its training
+    table.
 
     ``marks`` maps names of columns to their marks ("identifier", "counter" or "date"), as in `TableEncoder.marks_`.
     """
@@ -560,7 +563,8 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
 def _about_columns(card: Scorecard, marks: Mapping[str, str], about_table: Sequence[Caution]) -> list[Caution]:
     """Return cautions about columns of the model that will differ in new rows, such as identifiers, counters and dates.
 
-    Columns for which there already is a caution in ``about_table`` are skipped.
+    ``marks`` maps names of columns to these kinds. Columns for which there already is a caution in ``about_table`` are
+    skipped.
     """
     explained = ("target", "identifier", "numbers as text")
     named = {name for caution in about_table if caution.kind in explained for name in caution.columns}
@@ -719,8 +723,8 @@ _REMEDY = 'shuffled folds measure it too favourably: use cv="time"{0}, or --time
 
 
 def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return the names of important columns (except dates) whose level shares drift along the rows, and of the columns
-    by which rows are sorted.
+    """Return the names of important columns whose level shares drift along the rows, and of the columns by which rows
+    are sorted. Columns that are dates by ``marks`` are skipped.
     """
     columns = {level.name for level in _used_columns(card)}
     first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.levels.name in columns]

@@ -259,8 +259,8 @@ def with_prior(model: SelectiveNB, shares: Mapping[Any, float], note: str, who: 
 
 
 def _checked_shares(shares: Mapping[Any, float], labels: Sequence[Any]) -> np.ndarray:
-    """Return the shares in the order of the classes, shape (n_classes,). Raise ValueError unless they are positive and
-    add up to 1.
+    """Return ``shares`` in the order of the class ``labels``, shape (n_classes,). Raise ValueError unless they are
+    positive and add up to 1.
     """
     if not isinstance(shares, Mapping):
         raise ValueError(f"with_prior needs a dict from classes to shares, got {shares!r:.80}.")

@@ -154,7 +154,8 @@ def search_weights(
 ) -> np.ndarray:
     """Return the weights of the features by a fitted selector, shape (n_features,).
 
-    Pairs with a monotone column get weight 0; features at the positions ``included`` get the highest weight.
+    ``signs`` holds the positions of monotone features; pairs with such a column get weight 0. Features at the positions
+    ``included`` get the highest weight.
     """
     weights = check_weights(selector.weights_, len(levels)).copy()
     for k in included:
@@ -233,7 +234,8 @@ def with_levels(encoder: Any, levels: TableLevels) -> Any:
 
 
 def check_texts(coded: CodedTable, target_name: str | None) -> None:
-    """Raise ValueError if a name, category or class is not valid Unicode; the message names the column.
+    """Raise ValueError if a name (of a column, or ``target_name``), category or class is not valid Unicode; the message
+    names the column.
 
     Bytes that were decoded with the wrong encoding contain lone surrogates, which cannot be stored in files or pages.
     """

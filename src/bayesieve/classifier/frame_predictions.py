@@ -179,7 +179,8 @@ def _of_relation(model: SelectiveNB, relation: Any) -> Any:
 def _converted(reader: Reader, name: str, dtype: Any) -> str:
     """Return an SQL expression that converts a column of a DuckDB relation to the type that it had in training.
 
-    The query raises an error if the column contains an infinite number.
+    ``reader`` is the rule that reads the column in training, ``name`` its name in the relation, and ``dtype`` its
+    narwhals type there. The query raises an error if the column contains an infinite number.
 
     Raises
     ------

@@ -204,8 +204,8 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
     """Return the unfitted encoder of a model: its option ``encoder`` or, if that is 'modl', the encoder of its
     selector.
 
-    ``is_averaged`` is whether the selector is `CompressionAveraging`; ``granularity`` is the resolved ``calibrate``.
-    Raise ValueError if the encoders or ``levels`` contradict each other.
+    ``options`` are the options of the model, ``is_averaged`` is whether the selector is `CompressionAveraging`, and
+    ``granularity`` is the resolved ``calibrate``. Raise ValueError if the encoders or ``levels`` contradict each other.
     """
     choice, selector, levels = options["encoder"], options["selector"], options["levels"]
     if choice is None:
@@ -246,7 +246,9 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Return whether two values of an option are equal. Estimators are equal if their classes and parameters are."""
+    """Return whether two values of an option are equal. Estimators are equal if they have the same class and equal
+    parameters.
+    """
     if type(one) is not type(other):
         return False
     if isinstance(one, BaseEstimator):

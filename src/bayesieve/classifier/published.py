@@ -38,7 +38,9 @@ def _of_boulle(selector: Any, **options: Any) -> SelectiveNB:
 
 
 def _on_mdlp(selector: Any, smoothing: float, missing: Any) -> SelectiveNB:
-    """Return a model with a selector and numbers cut by MDLP. ``missing`` is documented in `TableEncoder`."""
+    """Return a model with a selector and numbers cut by MDLP. ``smoothing`` is that of `SelectiveNB`, and ``missing``
+    that of `TableEncoder`.
+    """
     encoder = TableEncoder(numeric="mdlp", categorical="values", missing=missing)
     return SelectiveNB(selector, encoder=encoder, smoothing=smoothing, pairs=0, calibrate=False)
 

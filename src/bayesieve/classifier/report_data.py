@@ -227,7 +227,9 @@ def _effects_of_rules(model: SelectiveNB, rows: EvaluatedRows, rules: TableRules
 
 
 def _program(model: SelectiveNB, positive: int) -> str:
-    """Return the model as JavaScript; an empty text if JavaScript cannot read its columns or it has no features."""
+    """Return the model as JavaScript; an empty text if JavaScript cannot read its columns or it has no features.
+    ``positive`` is the position of the class that reasons speak against, if there are two classes.
+    """
     if not model.scorecard_.used.size:
         return ""
     with suppress(ValueError):
@@ -371,8 +373,8 @@ def _grouped(column: Column) -> tuple[np.ndarray, list[Any]]:
 
 
 def _tenths(numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
-    """Divide rows by a number into ten groups of about equal size, and one group of rows without a number. Return the
-    group of each row, shape (n_rows,), and the labels of the groups; None for the last group.
+    """Divide rows by ``numbers`` (n_rows,) into ten groups of about equal size, and one group of rows whose number is
+    NaN. Return the group of each row, shape (n_rows,), and the labels of the groups; None for the last group.
     """
     cuts = np.unique(np.nanquantile(numbers, np.arange(1, 10) / 10, method="lower"))
     codes = np.where(np.isnan(numbers), cuts.size + 1, np.searchsorted(cuts, numbers))
@@ -470,7 +472,9 @@ def _dependence(
 
 
 def _facts(model: SelectiveNB, place: int, header: Mapping[str, str]) -> dict[str, str]:
-    """Return the facts that a validator needs first, as texts by name. ``header`` is the result of `export_header`."""
+    """Return the facts that a validator needs first, as texts by name. ``place`` is the position of the class that
+    texts describe, and ``header`` the result of `export_header`.
+    """
     import platform
 
     card = model.scorecard_

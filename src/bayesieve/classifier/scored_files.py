@@ -79,8 +79,11 @@ class PredictedRows:
         also: Sequence[str] = (),
         **options: Any,
     ) -> PredictedRows:
-        """Return the rows of a source with block sizes that respect a memory limit. ``also`` names further columns to
-        read; ``options`` are the remaining attributes.
+        """Return the rows of a source, with block sizes that respect ``memory_limit``, in bytes or as text such as
+        "4GiB".
+
+        ``keep`` names columns to write before the predictions, or is "all"; ``also`` names further columns to read.
+        ``options`` are the remaining attributes.
         """
         import polars as pl
 

@@ -191,8 +191,10 @@ def rows_in_memory(model: SelectiveNB, X: Any) -> Any:
 def sample_of_scan(
     model: SelectiveNB, X: Any, y: Any, sample_weight: Any, time: Any = None
 ) -> tuple[Any, Any, Any, Any, Caution | None]:
-    """Return a sample of the rows of a scan with their labels, weights and times, and a caution if the sample does not
-    contain all rows.
+    """Return a random sample of the rows of a scan: the rows, their labels, weights and times (each None if there are
+    none), and a caution if the sample does not contain all rows.
+
+    ``y``, ``sample_weight`` and ``time`` are names of columns.
     """
     if time is not None and not isinstance(time, str):
         raise ValueError("time must be the name of a column of the scanned table, such as 'date'.")

@@ -428,7 +428,8 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     def _set(self, card: Scorecard, trace: SearchTrace, target_name: str | None, named: bool) -> None:
         """Set the attributes that follow from the scorecard, and remove those of an earlier fit.
 
-        ``named`` is whether the columns of the training table had names.
+        ``target_name`` is the name of the target column or None, and ``named`` is whether the columns of the training
+        table had names.
         """
         for name in ("selector_", "encoder_", "feature_names_in_"):
             if hasattr(self, name):

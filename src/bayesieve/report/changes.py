@@ -78,7 +78,9 @@ def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
 
 
 def _value_in(level: FeatureLevels, code: int) -> str:
-    """Return a representative value as text: a category, or the shortest number near the middle of an interval."""
+    """Return a representative value of the level with the code ``code`` as text: a category, or the shortest number
+    near the middle of an interval.
+    """
     if level.groups is not None:
         return canonical_text(level.groups[code][0])
     bounds = bounds_of(level, code)

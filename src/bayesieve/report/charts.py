@@ -83,7 +83,16 @@ def number(
     padding: float = 0,
     **more: Any,
 ) -> Spec:
-    """Return a Vega-Lite encoding of a numeric field; ``padding`` is the space at the ends of the axis, in pixels.
+    """Return a Vega-Lite encoding of a numeric field.
+
+    Parameters
+    ----------
+    field, title : name of the field, and title of the axis or None.
+    format : number format of the axis, in the syntax of D3.
+    domain : ends of the axis; None for those of the data.
+    zero : whether the axis includes 0.
+    padding : space at the ends of the axis, in pixels.
+    **more : further properties of the encoding.
 
     Examples
     --------
@@ -135,7 +144,9 @@ def layer(
 
 
 def chart(*layers: Spec, width: float = WIDTH, height: float | Spec = HEIGHT, **more: Any) -> Spec:
-    """Return a chart of layers over common axes. Sizes are in pixels; the height ``ROWS`` gives each name one line."""
+    """Return a chart of layers over common axes. ``width`` and ``height`` are in pixels; the height ``ROWS`` gives each
+    name one line.
+    """
     return {"width": width, "height": height, "layer": list(layers), **more}
 
 
@@ -145,7 +156,7 @@ def below(*charts: Spec) -> Spec:
 
 
 def columns(names: Sequence[str], lines: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
-    """Convert rows of values, each with an entry for every name, to a mapping from ``names`` to lists.
+    """Convert rows of values to a mapping from ``names`` to lists. Each of ``lines`` has a value for every name.
 
     Examples
     --------

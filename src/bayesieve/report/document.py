@@ -101,8 +101,8 @@ def _items(lines: Iterable[tuple[str, str]]) -> PrintedTable:
 
 
 def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
-    """Return the sections of the document. Each section is a list of paragraphs, lists, commands (`Code`) and
-    tables.
+    """Return the sections of the document. Each section is a list of paragraphs, lists, commands (`Code`) and tables.
+    ``drift`` is the table of `Drift.to_frame`, or None.
     """
     facts, tables = dict(data.facts), shared_tables(data)
     to_complete = {

@@ -32,7 +32,7 @@ def render_drift(drift: Any) -> str:
 
 def _stability(rows: dict[str, list[Any]]) -> Figure:
     """Draw the population stability index (PSI) of each feature by period, in pale colour if chance alone may explain
-    it.
+    it. ``rows`` are the columns of `Drift.features`.
     """
     shown = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
     frame = {name: rows[name] for name in shown}
@@ -48,7 +48,9 @@ def _stability(rows: dict[str, list[Any]]) -> Figure:
 
 
 def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
-    """Draw the change of each feature's mean contribution since training, in nats, by period."""
+    """Draw the change of each feature's mean contribution since training, in nats, by period. ``rows`` are the columns
+    of `Drift.features`, and ``periods`` is `Drift.periods`.
+    """
     whole = {"by": list(map(_period, periods["by"])), "feature": ["Whole score"] * len(periods)}
     whole["shift"] = periods["shift"].to_list()
     frame = {name: [*column, *rows[name]] for name, column in whole.items()}

@@ -88,14 +88,15 @@ def information_value(card: Scorecard, feature: Feature) -> float | None:
 
 
 def chance_tables(log_bayes: float) -> float:
-    """Return n such that a column without effect reaches this log Bayes factor (in nats) in one of n tables; at most
-    1e6.
+    """Return the number n of tables, at most 1e6, in one of which a column without effect reaches the log Bayes factor
+    ``log_bayes`` (in nats).
     """
     return min(math.exp(min(max(log_bayes, 0.0), 99.0)), _MOST_TABLES)
 
 
 def by_chance(log_bayes: float) -> str:
-    """Return `chance_tables` as text with two significant digits; an empty text for a feature that was not tested.
+    """Return `chance_tables` of a log Bayes factor in nats as text with two significant digits; an empty text if it is
+    NaN, because the feature was not tested.
 
     Examples
     --------

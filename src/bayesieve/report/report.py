@@ -224,7 +224,9 @@ def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -
 
 
 def periods_figure(periods: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw the population stability index of the score and the AUC, period by period."""
+    """Draw the population stability index of the score and the AUC, period by period. ``periods`` are the dicts of
+    `score_by_period`.
+    """
     frame = {name: [period[name] for period in periods] for name in periods[0]}
     heads = {
         "period": "Period",
@@ -239,7 +241,7 @@ def periods_figure(periods: Sequence[Mapping[str, Any]]) -> Figure:
 
 def challenge_figures(challenged: Any) -> dict[str, Figure]:
     """Return figures that compare two models, by name: paired tests, the swap set (rows that only one model selects),
-    and both models by period.
+    and both models by period. ``challenged`` is an `evaluation.periods.Challenged`.
     """
     tests = challenged.whole.tests.to_dict(as_series=False)
     tests["measure"] = [_TESTED.get(name, name) for name in tests["measure"]]

@@ -103,7 +103,8 @@ def measures_of(steps: Iterable[Step], trace: Any) -> tuple[Measure, ...]:
 
 
 def measure(name: str, values: Iterable[float | None], lower_is_better: bool = True, **more: Any) -> Measure:
-    """Return a measure with as many decimals as suit the given values: one for costs in nats, four for shares.
+    """Return a `Measure` with as many decimals as suit ``values``: one for costs in nats, four for shares.
+    ``lower_is_better`` and ``more`` are its other attributes.
 
     Examples
     --------
