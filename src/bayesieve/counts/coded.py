@@ -30,8 +30,12 @@ class CodedTable(ShortRepr):
         uint8, or uint16/uint32 if a feature has over 255/65535 levels. A code of ``n_levels[k]`` or larger is unseen:
         it contributes nothing to the log probability of any class. Stored C-contiguous.
     n_levels : array of int, shape (n_features,)
+        Number of levels of each feature.
     names : sequence of str
-    class_codes, classes, weights : see `Rows`; alternatively pass ``rows``, which may hold further columns.
+        Names of the features.
+    class_codes, classes, weights : arrays or None
+        Class of each row as a position among the labels ``classes``, and row weights; see `Rows`. Alternatively pass
+        ``rows``, which may hold further columns.
     levels : sequence of FeatureLevels or None
         Levels that the codes stand for, if they came from raw values.
     unseen : int array, shape (n_features,), or None
@@ -121,7 +125,7 @@ class CodedTable(ShortRepr):
                 raise ValueError(f"codes has {self.n_rows} rows but {what} has {len(column)}; give one for each row.")
 
     def _facts(self) -> dict[str, Any]:
-        """Return the sizes and names that the repr shows, by name."""
+        """Return the sizes and names that the ``repr`` shows, by name."""
         facts = {"n_rows": self.n_rows, "n_features": self.n_features, "n_classes": self.n_classes}
         return facts | {"weighted": self.weights is not None, "names": self.names}
 
@@ -130,8 +134,8 @@ class CodedTable(ShortRepr):
 
     @cached_property
     def counts(self) -> ContingencyCounts:
-        """Number of rows (or weight) of every level of every feature by class. It is computed on first use; do not
-        modify it.
+        """Number of rows (or weight) of every level of every feature by class; computed on first use, not to be
+        modified.
         """
         from bayesieve.counts._kernels import count_codes, count_sorted
 
@@ -168,7 +172,9 @@ class CodedTable(ShortRepr):
 
     @property
     def blocks(self) -> Iterator[CodedTable]:
-        """Yield a table for each block of rows of the engine; if there is only one, this table itself."""
+        """One table for each block of rows of the engine, as an iterator; this table itself if there is only one
+        block.
+        """
         whole = np.array([0, self.n_rows])
         for begin, end in self.engine.blocks(whole, len(self.codes) * self.codes.dtype.itemsize):
             block = slice(begin, end)
@@ -178,7 +184,7 @@ class CodedTable(ShortRepr):
                 yield replace(self, codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, samples=None)
 
     def codes_at(self, features: Any, rows: Any) -> np.ndarray:
-        """Return the codes at some positions, shape (n_features, n_rows).
+        """Return the codes of some features in some rows, shape (n_features, n_rows).
 
         ``features`` are positions of features; ``rows`` are ascending positions of rows, or a slice.
         """
@@ -193,14 +199,14 @@ class CodedTable(ShortRepr):
         return RowSamples(hashes, replace(self.rows, positions=None))
 
     def select(self, features: Any) -> CodedTable:
-        """Return the table restricted to some features (positions, a slice or a boolean mask)."""
+        """Return a copy with only some of the features; ``features`` are positions, a slice or a boolean mask."""
         picked = np.arange(self.n_features)[features if isinstance(features, slice) else np.asarray(features)]
         names, same = [self.names[k] for k in picked], dict[str, Any](rows=self.rows, engine=self.engine)
         levels = None if self.levels is None else [self.levels[k] for k in picked]
         return CodedTable(self.codes[picked], self.n_levels[picked], names, levels=levels, **same)
 
     def take(self, positions: Any) -> CodedTable:
-        """Return the table restricted to some rows (positions, a slice or a boolean mask)."""
+        """Return a copy with only some of the rows; ``positions`` are positions of rows, a slice or a boolean mask."""
         if not isinstance(positions, slice):
             positions = np.asarray(positions)
             if positions.dtype == bool:
@@ -213,7 +219,7 @@ class CodedTable(ShortRepr):
         return replace(self, codes=codes, rows=rows, unseen=None, samples=samples)
 
     def with_rows(self, **parts: Any) -> CodedTable:
-        """Return a copy in which some attributes of the `Rows` are replaced: ``with_rows(class_codes=...,
+        """Return a copy in which some attributes of its `Rows` are replaced: ``with_rows(class_codes=...,
         classes=...)``.
         """
         samples = self.samples if parts.keys() <= {"columns"} else None  # samples depend on classes and weights
@@ -230,5 +236,5 @@ class CodedTable(ShortRepr):
         return replace(self, codes=codes, engine=engine)
 
     def with_columns(self, **columns: np.ndarray) -> CodedTable:
-        """Return a copy with further columns of the `Rows`, given by name."""
+        """Return a copy with further columns of its `Rows`, given by name as arrays (n_rows, ...)."""
         return replace(self, rows=replace(self.rows, columns={**self.rows.columns, **columns}))

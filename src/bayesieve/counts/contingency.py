@@ -32,9 +32,11 @@ class ContingencyCounts(ShortRepr):
     Attributes
     ----------
     counts : float array, shape (levels of all features, n_classes)
+        Number (or weight) of the rows of each level and class, feature after feature.
     offsets : int array, shape (n_features + 1,)
-        First level of each feature in ``counts``.
+        First level of each feature in ``counts``, then the number of all levels.
     class_counts : float array, shape (n_classes,)
+        Number (or weight) of the rows of each class.
     """
 
     counts: np.ndarray
@@ -114,8 +116,8 @@ class JointCodes:
 
     @classmethod
     def of(cls, coded: CodedTable) -> JointCodes:
-        """Compute joint codes (one code per combination of levels of a few features) of a table whose rows are sorted
-        by class.
+        """Return the joint codes (one code per combination of levels of a few features) of a table with rows sorted by
+        class.
         """
         from scipy.sparse import csr_array
 
@@ -145,12 +147,13 @@ class JointCodes:
         return cls(codes, n_cells, starts, margins, offsets, coded.engine)
 
     def weigh(self, weights: np.ndarray, classes: np.ndarray) -> ContingencyCounts:
-        """Return the weighted counts of every level by class; they equal `CodedTable.counts` up to rounding.
+        """Return the number of rows of every level by class, with new row weights; like `CodedTable.counts` up to
+        rounding.
 
         Parameters
         ----------
         weights : (n_rows,) new row weights
-        classes : (n_classes,) position of the class to which the rows of each class of the table are added
+        classes : for each class of the table, the class of the result to which its rows are added, (n_classes,)
         """
         from bayesieve.counts._kernels import weigh_sorted
 
@@ -163,8 +166,8 @@ class JointCodes:
 
 
 def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
-    """Group features such that no group has more than ``most`` combinations of codes; return the features of each
-    group.
+    """Divide features into groups with at most ``most`` combinations of codes each; return the positions of each
+    group's features.
 
     ``n_codes`` (n_features,) are numbers of codes. Features with most codes come first.
     """
@@ -201,9 +204,15 @@ class Shrinkage:
     fades: bool
 
     def logs(
-        self, counts: np.ndarray, class_counts: np.ndarray, n_rows: np.ndarray, n_levels: Any, total: Any
+        self,
+        counts: np.ndarray,
+        class_counts: np.ndarray,
+        n_rows: np.ndarray,
+        n_levels: np.ndarray | int,
+        total: np.ndarray | float,
     ) -> np.ndarray:
-        """Return log P(level | class), up to a constant per level, from shrunk ratios of observed to expected rows.
+        """Return log P(level | class), up to a constant per level, from shrunk ratios of observed to expected rows;
+        shape (n_levels, n_classes).
 
         A level of N_i rows is expected to have E = N_i N_j / N rows of class j. The ratio (N_ij + c) / (E + c) is the
         posterior mean of N_ij / E under a gamma prior of mean 1 (DuMouchel 1999): it is 1 for a level without rows, and
@@ -212,9 +221,12 @@ class Shrinkage:
 
         Parameters
         ----------
-        counts, class_counts : rows (or weight) of each level and class, and of each class over all levels.
-        n_rows : (..., 1) rows (or weight) of each level.
-        n_levels, total : number of levels, and rows (or weight) of all levels.
+        counts : (n_levels, n_classes) rows (or weight) of each level and class.
+        class_counts : rows (or weight) of each class, (n_classes,), or (n_levels, n_classes) for levels of several
+            features.
+        n_rows : (n_levels, 1) rows (or weight) of each level.
+        n_levels, total : number of levels, and rows (or weight) of all levels; (n_levels, 1) for levels of several
+            features.
         """
         n_classes = counts.shape[-1]
         expected = n_rows * class_counts / np.maximum(total, np.finfo(float).tiny)
@@ -259,16 +271,24 @@ def log_probabilities(counts: np.ndarray, total: float, smoothing: Smoothing) ->
 
 
 def smoothed_logs(
-    counts: np.ndarray, class_counts: np.ndarray, n_levels: Any, n_classes: int, total: float, smoothing: Smoothing
+    counts: np.ndarray,
+    class_counts: np.ndarray,
+    n_levels: np.ndarray | int,
+    n_classes: int,
+    total: float,
+    smoothing: Smoothing,
 ) -> np.ndarray:
-    """Return log P(level | class), (n_levels, n_classes), from counts by level and class, and by class over all levels.
+    """Return log P(level | class), smoothed by the m-estimate or by Laplace's method; shape (n_levels, n_classes).
 
     Parameters
     ----------
-    counts, class_counts : (n_levels, n_classes) rows (or weight) of each level and class, and of each class over all
-        levels.
-    n_levels, n_classes : numbers of levels of the feature, and of classes.
-    total, smoothing : as in `log_probabilities`.
+    counts : (n_levels, n_classes) rows (or weight) of each level and class.
+    class_counts : rows (or weight) of each class over all levels, (n_classes,), or (n_levels, n_classes) for levels of
+        several features.
+    n_levels, n_classes : numbers of levels of the feature, (n_levels, 1) for levels of several features, and of
+        classes.
+    total : number (or weight) of the rows of the table.
+    smoothing : ``"m-estimate"`` or the number alpha, see `log_probabilities`.
     """
     if smoothing == "m-estimate":
         return np.log(counts + 1.0 / total) - np.log(class_counts + n_classes / total)
@@ -283,7 +303,8 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
     ----------
     counts : (levels of all features, n_classes) rows (or weight) of each level and class.
     offsets : (n_features + 1,) first level of each feature in ``counts`` and in the result.
-    total, smoothing : as in `log_probabilities`.
+    total : number (or weight) of the rows of the table.
+    smoothing : smoothing of the probabilities, see `log_probabilities`.
     """
     n_levels, n_classes = np.diff(offsets), counts.shape[1]
     feature = np.repeat(np.arange(n_levels.size) * n_classes, n_levels)
@@ -299,7 +320,7 @@ def log_probabilities_of_all(counts: np.ndarray, offsets: np.ndarray, total: flo
 def log_probabilities_of_tables(tables: Sequence[np.ndarray], total: float, smoothing: Smoothing) -> list[np.ndarray]:
     """Return log P(level | class) for each of several tables of counts (n_levels, n_classes), as views of one array.
 
-    ``total`` and ``smoothing`` are those of `log_probabilities`.
+    ``total`` is the number (or weight) of all rows, ``smoothing`` the smoothing described at `log_probabilities`.
     """
     offsets = np.cumsum([0, *map(len, tables)])
     logs = log_probabilities_of_all(np.concatenate(tables), offsets, total, smoothing)

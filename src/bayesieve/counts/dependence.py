@@ -81,7 +81,7 @@ class Dependence(ABC):
     def _finite(self, values: Any, shape: tuple[int, ...], of: str) -> np.ndarray:
         """Convert ``values`` to floats; raise ValueError unless they are finite and have the given ``shape``.
 
-        ``of`` names the tables or pairs of columns in the message.
+        ``of`` is the name of the tables or pairs of columns in the message.
         """
         values = np.asarray(values, dtype=float)
         if values.shape != shape or not np.isfinite(values).all():
@@ -116,10 +116,10 @@ class ValueDependence(Dependence):
 
     @abstractmethod
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Return the dependence of every column of ``left`` (n_left, n_rows) on every column of ``right``, shape
-        (n_left, n_right).
+        """Return the dependence of every column of ``left`` (n_left, n_rows) on every column of ``right`` (n_right,
+        n_rows), shape (n_left, n_right).
 
-        All numbers are finite. ``weights`` (n_rows,) are positive; None if all are 1.
+        All numbers are finite. ``weights`` (n_rows,) are positive row weights; None if all are 1.
         """
 
     def within(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -163,8 +163,10 @@ class PearsonCorrelation(ValueDependence):
     title = "absolute correlation"
 
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Return the absolute correlations, (n_left, n_right), of the columns of ``left`` and ``right``; see
-        `ValueDependence`.
+        """Return the absolute correlation of every column of ``left`` (n_left, n_rows) with every column of ``right``
+        (n_right, n_rows), shape (n_left, n_right).
+
+        ``weights`` (n_rows,) are row weights; None if all are 1.
         """
         return np.minimum(np.abs(standardized(left, weights) @ standardized(right, weights).T), 1.0)
 
@@ -176,17 +178,17 @@ class SpearmanCorrelation(ValueDependence):
     title = "absolute rank correlation"
 
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Return the absolute rank correlations, (n_left, n_right), of the columns of ``left`` and ``right``; see
-        `ValueDependence`.
+        """Return the absolute rank correlation of every column of ``left`` (n_left, n_rows) with every column of
+        ``right`` (n_right, n_rows), shape (n_left, n_right).
+
+        ``weights`` (n_rows,) are row weights; None if all are 1.
         """
         sides = (standardized(mean_ranks(columns, weights)[0], weights) for columns in (left, right))
         return np.minimum(np.abs(next(sides) @ next(sides).T), 1.0)
 
 
 class PairFunction(ValueDependence):
-    """Measure given by a function of two columns, such as ``lambda x, y: abs(scipy.stats.kendalltau(x,
-    y).statistic)``.
-    """
+    """Measure given by a function of two columns, each (n_rows,), that returns a number."""
 
     weighs_rows = False
 
@@ -195,8 +197,8 @@ class PairFunction(ValueDependence):
         self.name = getattr(function, "__name__", type(function).__name__)
 
     def of_columns(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Return the result of the function, (n_left, n_right), for each column of ``left`` with each column of
-        ``right``.
+        """Return the result of the function for every column of ``left`` (n_left, n_rows) with every column of
+        ``right`` (n_right, n_rows), shape (n_left, n_right); ``weights`` is not used.
         """
         return np.array([[self.function(x, y) for y in right] for x in left], dtype=float)
 
@@ -238,11 +240,13 @@ class EntropyDependence(Dependence):
     """Base class of measures that are functions of mutual information and entropies, which compiled kernels compute."""
 
     @abstractmethod
-    def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
-        """Return the dependence of pairs from their mutual information and the entropies of both columns.
+    def of_sums(
+        self, information: np.ndarray, left: np.ndarray, right: np.ndarray, total: np.ndarray | float
+    ) -> np.ndarray:
+        """Return the dependence of pairs of columns from their mutual information and the entropies of both columns.
 
-        ``information`` and the entropies ``left`` and ``right`` are float arrays that broadcast, in nats times
-        ``total``, the number (or weight) of the rows of the pair. ``information`` may be overwritten.
+        ``information`` and the entropies ``left`` and ``right`` are arrays that broadcast to the shape of the result,
+        in nats times ``total``, the number (or weight) of the rows of the pair. ``information`` may be overwritten.
         """
 
     def of_tables(self, tables: np.ndarray) -> np.ndarray:
@@ -261,10 +265,12 @@ class MutualInformation(EntropyDependence):
     title = "mutual information"
     unit = "nats"
 
-    def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
+    def of_sums(
+        self, information: np.ndarray, left: np.ndarray, right: np.ndarray, total: np.ndarray | float
+    ) -> np.ndarray:
         """Return mutual information in nats: ``information`` divided by ``total``, the number (or weight) of rows.
 
-        The entropies ``left`` and ``right`` are not used; see `EntropyDependence.of_sums`.
+        All arrays broadcast to the shape of the result. The entropies ``left`` and ``right`` are not used.
         """
         return np.divide(information, total, out=information)
 
@@ -281,10 +287,13 @@ class SymmetricalUncertainty(EntropyDependence):
     name = "symmetrical_uncertainty"
     title = "symmetrical uncertainty"
 
-    def of_sums(self, information: Any, left: Any, right: Any, total: Any) -> np.ndarray:
+    def of_sums(
+        self, information: np.ndarray, left: np.ndarray, right: np.ndarray, total: np.ndarray | float
+    ) -> np.ndarray:
         """Return 2 I / (H(left) + H(right)) of each pair of columns, from 0 to 1.
 
-        ``information`` and the entropies ``left`` and ``right`` are in nats times ``total``, which cancels.
+        ``information`` and the entropies ``left`` and ``right`` are arrays that broadcast, in nats times ``total``,
+        which cancels.
         """
         both = np.add(left, right)
         np.multiply(information, 2.0, out=information)
@@ -341,15 +350,14 @@ class RawValues(Protocol):
     """Protocol for sources of the raw values of coded rows, such as a `LevelRefitter`."""
 
     def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]:
-        """Return the raw numbers of each feature in the rows at some positions (None for all), or None for a feature
-        that is not numeric.
+        """Return for each feature its raw numbers in some rows, (n,), or None if it is not numeric.
+
+        ``rows`` (n,) are positions of rows; None for all rows.
         """
 
 
 class ColumnValues:
     """Features of a coded table as numbers, for measures of dependence between values; see `ValueDependence`.
-
-    NaN stands for a missing value.
 
     Parameters
     ----------
@@ -361,6 +369,7 @@ class ColumnValues:
     Attributes
     ----------
     numbers : float array, shape (n_features, n_rows)
+        Value of each feature in each row; NaN if it is missing.
     """
 
     def __init__(self, coded: CodedTable, numbers: Sequence[np.ndarray | None] | None = None) -> None:
@@ -400,7 +409,9 @@ class ColumnValues:
         symmetric = np.array_equal(left, right)
 
         def fill(begin: int) -> None:
-            """Compute the dependence of a few features, from position ``begin`` of ``left`` on, on all others."""
+            """Compute the dependence of a few features, from position ``begin`` of ``left`` on, on all features of
+            ``right``.
+            """
             columns = np.arange(begin if symmetric else 0, right.size)
             for one in self._alike(left, np.arange(begin, min(begin + _AT_ONCE, left.size))):
                 for other in self._alike(right, columns):
@@ -428,18 +439,20 @@ class ColumnValues:
         return mean / max(total, np.finfo(float).tiny)
 
     def _alike(self, features: np.ndarray, positions: np.ndarray) -> list[np.ndarray]:
-        """Group features that can be computed at once: all those without missing values, and each of the others alone.
+        """Group features that can be computed at once: all features without missing values, and each other feature
+        alone.
 
-        ``positions`` are positions in ``features``; each group is an array of them.
+        ``features`` are positions of features in the table; ``positions`` select some of them, and each group is an
+        array of such positions.
         """
         complete = self._complete[features[positions]]
         return [part for part in (positions[complete], *positions[~complete][:, None]) if part.size]
 
     def _common(self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the dependence between features, (n_left, n_right), in those of the ``rows`` in which all of them have
-        a value.
+        """Return the dependence between features, (n_left, n_right), computed from the rows in which none of their
+        values is missing.
 
-        ``left`` and ``right`` are positions of features, ``rows`` positions of rows.
+        ``left`` and ``right`` are positions of features; only the rows at the positions ``rows`` are used.
         """
         if not (self._complete[left].all() and self._complete[right].all()):
             rows = rows[~np.isnan(self.numbers[np.ix_(np.append(left, right), rows)]).any(axis=0)]
@@ -448,10 +461,10 @@ class ColumnValues:
 
 
 def raw_numbers(dependence: Dependence, coded: CodedTable, source: RawValues | None) -> list[np.ndarray | None] | None:
-    """Return the raw numbers (n_rows,) of each feature in the coded rows, for `ColumnValues`, with None for features
-    that are not numeric.
+    """Return for each feature its raw numbers (n_rows,), or None if it is not numeric, as the argument of
+    `ColumnValues`.
 
-    Return None if the measure does not compare values, or if there is no ``source`` of raw values.
+    Return None if the measure ``dependence`` does not compare values, or if there is no ``source`` of raw values.
     """
     is_of_values = isinstance(dependence, ValueDependence)
     return source.numbers(coded.rows.positions) if is_of_values and source is not None else None

@@ -190,7 +190,7 @@ def _minus_p_log(shares: np.ndarray, ratios: np.ndarray) -> np.ndarray:
 
 
 def _or_one(sums: np.ndarray) -> np.ndarray:
-    """Replace sums of 0 by 1, to divide by them safely."""
+    """Return the array ``sums`` with entries of 0 replaced by 1, as divisor."""
     return np.where(sums > 0.0, sums, 1.0)
 
 
@@ -296,7 +296,10 @@ def maximum_entropy(counts: Any, s: float = 1.0) -> Any:
 
     Parameters
     ----------
-    counts, s : see `maximum_entropy_counts`.
+    counts : array-like, shape (..., n)
+        Rows, or sums of weights, of each of n states; none negative.
+    s : float
+        Parameter of the model: mass to add, in rows; above 0.
 
     Returns
     -------
@@ -313,11 +316,10 @@ def maximum_entropy(counts: Any, s: float = 1.0) -> Any:
 
 
 def minimum_entropy(counts: Any, s: float = 1.0) -> Any:
-    """Return S_*, the smallest entropy possible under the imprecise Dirichlet model.
+    """Return S_*, the smallest entropy possible under the imprecise Dirichlet model, in nats, shape (...).
 
-    The mass ``s`` is added to the most frequent state.
-
-    Parameters, returned values and reference are those of `maximum_entropy`.
+    The mass ``s``, in rows, is added to the most frequent state. ``counts`` (..., n) are the rows, or sums of weights,
+    of n states.
 
     Examples
     --------
@@ -332,9 +334,10 @@ def minimum_entropy(counts: Any, s: float = 1.0) -> Any:
 
 
 def non_specificity(counts: Any, s: float = 1.0) -> Any:
-    """Return the non-specificity S* - S_*, the uncertainty due to the unknown mass ``s``; the rest, S_*, is conflict.
+    """Return the non-specificity S* - S_*, the uncertainty due to the unknown mass ``s``, in nats, shape (...); the
+    rest, S_*, is conflict.
 
-    Parameters, returned values and reference are those of `maximum_entropy`.
+    ``counts`` (..., n) are the rows, or sums of weights, of n states; ``s`` is in rows.
 
     Examples
     --------
@@ -348,7 +351,9 @@ def non_specificity(counts: Any, s: float = 1.0) -> Any:
 def imprecise_information_gain(
     counts: Any, s: float = 1.0, level_probabilities: LevelProbabilities = "frequency"
 ) -> float:
-    """Return IIG(C, X) = S*(K(C)) - sum_x p(x) S*(K(C | X = x)) of a table of counts.
+    """Return the imprecise information gain IIG(C, X) = S*(K(C)) - sum_x p(x) S*(K(C | X = x)) of a table of counts.
+
+    S* is the `maximum_entropy` of the classes C, overall and within each level x of the feature X.
 
     Parameters
     ----------
@@ -388,7 +393,10 @@ def class_imprecise_information(
     ----------
     counts : ContingencyCounts
         Counts of a coded table. For each feature, rows with unseen values are ignored.
-    s, level_probabilities : see `imprecise_information_gain`.
+    s : float
+        Parameter of the imprecise Dirichlet model, in rows.
+    level_probabilities : {"frequency", "maximum-entropy"}
+        Probabilities of the levels, see `imprecise_information_gain`.
 
     Returns
     -------
@@ -408,10 +416,11 @@ def class_imprecise_information(
 
 
 def _most_even_shares(level_sums: np.ndarray, offsets: np.ndarray, s: float) -> np.ndarray:
-    """Return, for each feature, the distribution of maximum entropy over its levels with rows; other levels get 0.
+    """Return the distribution of maximum entropy over the levels of each feature that have rows, (levels of all
+    features,); 0 for levels without rows.
 
-    ``level_sums`` are the rows (or weight) of each level, feature after feature, and ``offsets`` the first level of
-    each feature. For ``s``, see `maximum_entropy_counts`.
+    ``level_sums`` (levels of all features,) are the rows (or weight) of each level, feature after feature; ``offsets``
+    (n_features + 1,) is the first level of each feature. The mass ``s``, in rows, is added to the rows of each feature.
     """
     shares = np.zeros(level_sums.size)
     for first, last in pairwise(offsets.tolist()):

@@ -49,7 +49,7 @@ class _Tile:
     ----------
     block : result matrix (n_features, n_others)
     rows, columns : positions of the tile's rows and columns in ``block``
-    left, right : positions of these features in the table
+    left, right : positions in the table of the features of these rows and columns
     mirrored : whether ``block`` is symmetric, so that its other half is filled from this tile
     triangle : whether the tile itself is symmetric, so that half of it is enough
     """
@@ -65,7 +65,7 @@ class _Tile:
     def put(self, rows: Any, columns: Any, values: np.ndarray) -> None:
         """Store values of pairs in the result matrix, and mirror them if it is symmetric.
 
-        ``rows`` and ``columns`` are positions within the tile; ``values`` has shape (n_rows, n_columns).
+        ``rows`` and ``columns`` are positions within the tile, or slices; ``values`` has shape (n_rows, n_columns).
         """
         rows, columns = self.rows[rows], self.columns[columns]
         if self.triangle and columns[0] == rows[0]:
@@ -77,8 +77,9 @@ class _Tile:
 
 
 def _region(rows: np.ndarray, columns: np.ndarray) -> Any:
-    """Return an index of the rectangle of an array at the positions ``rows`` and ``columns``, with slices if possible,
-    because they are much faster than positions.
+    """Return an index for the rectangle of an array at the positions ``rows`` and ``columns``.
+
+    It consists of slices if positions are consecutive, because slices are much faster.
     """
     spans = tuple(slice(p[0], p[-1] + 1) for p in (rows, columns) if p.size and p[-1] - p[0] + 1 == p.size)
     return spans if len(spans) == 2 else np.ix_(rows, columns)
@@ -215,8 +216,8 @@ class PairInformation:
         self._entropies = np.maximum(np.cumsum(entropies, axis=0)[-1], 0.0)  # times the rows
 
     def _positions(self, features: Any) -> np.ndarray:
-        """Return positions of features from positions, a mask or a slice (None for all); raise ValueError if they are
-        invalid.
+        """Convert positions, a mask, a slice or None (all features) to positions of features, (n,); raise ValueError if
+        they are invalid.
         """
         if features is None or isinstance(features, slice):
             return self._everything if features is None else self._everything[features]
@@ -273,13 +274,13 @@ class PairInformation:
         ----------
         block : (n_left, n_right) result.
         left, right : positions of the features in its rows and columns.
-        symmetric : whether both are equal, so that half of the pairs is enough.
+        symmetric : whether ``left`` equals ``right``, so that half of the pairs is enough.
         dependence : the measure.
         """
         n_levels = self._n_levels
 
         def fill(row: int) -> None:
-            """Compute one row of the result: the dependence of one feature on the others."""
+            """Compute one row of the result: the dependence of the feature left[row] on those of ``right``."""
             x, columns = int(left[row]), np.arange(row if symmetric else 0, right.size)
             for n_others in np.unique(n_levels[right[columns]]).tolist():
                 n_cells = int(n_levels[x]) * n_others
@@ -305,7 +306,7 @@ class PairInformation:
 
     def _tables(self, x: int, others: np.ndarray, segment: slice) -> np.ndarray:
         """Return the contingency tables of feature ``x`` with each of ``others``, shape (n_others, levels of x, levels
-        of other).
+        of the other feature).
 
         Only the rows of ``segment`` are counted. ``others`` are positions of features with equal numbers of levels.
         """
@@ -329,8 +330,10 @@ class PairInformation:
         return self._codes
 
     def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
-        """Group the features at ``positions`` by the way their pairs are counted; return the indices within
-        ``positions`` for each kind.
+        """Group features by the way their pairs are counted, given as the number of a kind.
+
+        Return for each kind the indices of its features within ``positions``, which are positions of features in the
+        table.
         """
         if positions.size == 1:  # a single row of pairs: skip the grouping, which takes as long as the counts
             return {int(self._kinds[positions[0]]): np.zeros(1, dtype=np.int64)}
@@ -340,13 +343,15 @@ class PairInformation:
         return {kind: np.flatnonzero(kinds == kind) for kind in np.unique(kinds).tolist()}
 
     def _by_rows(self, tile: _Tile, dependence: EntropyDependence) -> list[Task]:
-        """Divide a tile that is counted row by row into tasks of a few features each."""
+        """Return tasks (functions without arguments) that compute a tile by counting row by row, for a few features
+        each.
+        """
         self._in_order()
         begins = range(0, tile.left.size, _FEATURES_AT_ONCE)
         return [partial(self._count_rows, tile, dependence, begin) for begin in begins]
 
     def _count_rows(self, tile: _Tile, dependence: EntropyDependence, begin: int) -> None:
-        """Compute the rows of a tile from ``begin`` on, for a few features, by counting row by row."""
+        """Compute a few rows of a tile, the first of them at the position ``begin``, by counting row by row."""
         from bayesieve.counts._kernels import row_information, sparse_information
 
         codes = self._in_order()
@@ -365,7 +370,9 @@ class PairInformation:
         tile.put(slice(begin, begin + left.size), slice(low, None), _of_sums(dependence, sums))
 
     def _by_planes(self, tile: _Tile, dependence: EntropyDependence) -> list[Task]:
-        """Divide a tile that is computed by bit planes into tasks whose counts fit in the cache."""
+        """Return tasks (functions without arguments) that compute a tile from bit planes; the counts of a task fit in
+        the cache.
+        """
         right = self._planes[int(self._kinds[tile.right[0]])]
         places = self._place[tile.right]
         n_other = right.features.size - places.size
@@ -405,12 +412,11 @@ class PairInformation:
 
         Parameters
         ----------
-        tile : the tile.
-        dependence : the measure.
-        begin, end : its rows ``begin`` to ``end`` - 1.
-        right : bit planes that include those of its columns.
-        places : position in ``right`` of the feature of each column.
-        low, high : the features ``low`` to ``high`` - 1 of ``right`` are counted.
+        tile, dependence : the tile, and the measure of dependence.
+        begin, end : the part has the rows ``begin`` to ``end`` - 1 of the tile.
+        right : bit planes of features that include those of the tile's columns.
+        places : for each column of the tile, the position of its feature in ``right``.
+        low, high : the part has the columns of the features ``low`` to ``high`` - 1 of ``right``.
         """
         from bayesieve.counts._kernels import binary_information, count_common, plane_information
 
@@ -442,10 +448,10 @@ class PairInformation:
 
 
 def _of_sums(dependence: EntropyDependence, sums: np.ndarray) -> np.ndarray:
-    """Compute a measure of dependence, (n, m), from the sums of the kernels, with mutual information clipped to its
-    theoretical bounds.
+    """Return a measure of dependence for pairs of features, (n, m), from the sums that kernels compute.
 
-    ``sums`` (4, n, m) are the number of rows, and mutual information and both entropies times this number.
+    ``sums`` (4, n, m) are the number (or weight) of rows, and mutual information and both entropies in nats times this
+    number. Mutual information is clipped to its theoretical bounds.
     """
     total, information, left, right = sums
     left, right = np.maximum(left, 0.0), np.maximum(right, 0.0)
@@ -533,7 +539,7 @@ class Segments:
 
     @classmethod
     def of(cls, coded: CodedTable, *, by_class: bool) -> Segments:
-        """Return one segment of rows for each class or, unless ``by_class``, a single segment of all rows."""
+        """Return one segment of rows for each class if ``by_class``, otherwise a single segment of all rows."""
         order, sizes = None, np.array([coded.n_rows])
         if by_class:
             classes = np.asarray(coded.class_codes)
@@ -548,7 +554,9 @@ class Segments:
         return np.diff(self.row_starts)
 
     def in_order(self, rows: np.ndarray) -> np.ndarray:
-        """Return an array with its last axis, that of the rows, sorted by segment."""
+        """Return a copy of the array ``rows`` (..., n_rows) with the rows sorted by segment, or ``rows`` itself if they
+        are.
+        """
         return rows if self.order is None else rows[..., self.order]
 
     def pack(self, flags: np.ndarray) -> np.ndarray:
@@ -571,9 +579,9 @@ class BitPlanes:
     Attributes
     ----------
     features : (n,) positions in the table
-    words : (n_words, n_planes) int64
-    starts : (n + 1,) first plane of each feature
-    margins : (n_segments, levels of the features) rows of every level
+    words : (n_words, n_planes) int64, the bits of 64 rows in each word
+    starts : (n + 1,) first plane of each feature, then the number of planes
+    margins : (n_segments, levels of the features) number of rows of every level
     """
 
     features: np.ndarray
@@ -588,8 +596,8 @@ class BitPlanes:
         Parameters
         ----------
         coded : the table.
-        features : positions of the features.
-        complete : mask of those without unseen values.
+        features : (n,) positions of the features.
+        complete : (n,) mask of the features without unseen values.
         segments : groups of rows, whose bits begin in a new word.
         """
         from bayesieve.counts._kernels import count_planes
@@ -622,13 +630,19 @@ class BitPlanes:
         return int(self.starts[-1])
 
     def of_features(self, places: np.ndarray) -> np.ndarray:
-        """Return the columns of ``words`` with the bit planes of the features at the positions ``places``."""
+        """Return the columns of ``words`` that hold the bit planes of some features, as positions, (n_planes of the
+        features,).
+
+        ``places`` are positions of the features within ``features``.
+        """
         sizes = self.starts[places + 1] - self.starts[places]
         begins = np.cumsum(sizes) - sizes
         return np.arange(sizes.sum()) + np.repeat(self.starts[places] - begins, sizes)
 
     def take(self, places: np.ndarray) -> BitPlanes:
-        """Return a copy with only the bit planes of the features at the positions ``places``, without their margins."""
+        """Return a copy with only the bit planes of some features, without their margins; ``places`` are positions
+        within ``features``.
+        """
         if np.array_equal(places, np.arange(self.features.size)):
             return self
         words = np.take(self.words, self.of_features(places), axis=1)

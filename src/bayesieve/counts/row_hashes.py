@@ -41,8 +41,8 @@ def mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def listed_by_counts(counts: ContingencyCounts, features: np.ndarray) -> np.ndarray:
-    """Sort features by hashes of their counts, independently of the order of levels and classes, and return their
-    positions.
+    """Sort features by hashes of their counts, independently of the order of levels and classes; return their
+    positions, (n,).
 
     ``counts`` are numbers (or weights) of rows by level and class; ``features`` (n,) are positions of the features.
     """
@@ -72,8 +72,9 @@ def draw_by_content(keys: np.ndarray, most: int, weights: np.ndarray | None = No
 
 
 def _numbered(keys: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Return distinct keys, (n_rows,): rows with equal ``keys`` are numbered, in the order of their ``weights``
-    (n_rows,) if given, and get different ones.
+    """Return row hashes with ties resolved, (n_rows,): rows with equal ``keys`` (n_rows,) get different hashes.
+
+    Tied rows are numbered in the order of their ``weights`` (n_rows,), or in row order if these are None.
     """
     in_order = np.sort(keys)
     if not np.any(in_order[1:] == in_order[:-1]):
@@ -148,7 +149,7 @@ class RowSamples:
         return np.sort(np.concatenate([of_class[:n] for of_class, n in zip(drawn, of_each, strict=True)]))
 
     def _lowest_keys(self, most: Sequence[int]) -> list[np.ndarray]:
-        """Return the positions of the rows with the lowest keys, in ascending order of keys.
+        """Return the positions of the rows with the lowest keys (hashes of row and class), in ascending order of keys.
 
         If ``most`` has one entry, the result is one array of ``most[0]`` rows; otherwise, one array of ``most[j]`` rows
         of each class j. For very many rows, keys are collected range by range, to limit the memory.
@@ -228,7 +229,9 @@ def hash_rows(table: Table, n_jobs: int | None = None) -> np.ndarray:
 
 
 def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
-    """Return an unsigned 64-bit hash of each text (or of the text of a plain value), equal on all machines."""
+    """Return an unsigned 64-bit hash of each text, shape (n_texts,), equal on all machines; other values are converted
+    to text first.
+    """
     import polars as pl
 
     from bayesieve.counts._kernels import hash_texts
@@ -254,10 +257,11 @@ def text_hashes(texts: Sequence[Any] | pl.Series) -> np.ndarray:
 
 
 def hash_codes(columns: Iterable[np.ndarray], classes: np.ndarray, salts: np.ndarray | None = None) -> np.ndarray:
-    """Return row hashes, shape (n_rows,): equal for rows of the same class with equal values in all ``columns``.
+    """Return row hashes, shape (n_rows,): equal for rows of the same class with equal values in all columns.
 
-    Columns are integers or floats (all NaN are equal). If ``salts``, unsigned hashes of the columns' contents
-    (n_columns,), are given, the result does not depend on the order of the columns.
+    ``columns`` are arrays (n_rows,) of integers or floats (all NaN are equal), ``classes`` (n_rows,) class codes. If
+    ``salts`` (n_columns,), unsigned hashes of the columns' contents, are given, the result does not depend on the order
+    of the columns.
     """
     from bayesieve.counts._kernels import mix
 
@@ -321,7 +325,8 @@ class ContentHashes:
 
 
 def _places(column: np.ndarray, n_ordered: int) -> np.ndarray:
-    """Return a hash for each value of a column from its distance in rank to the middle value, equal in both directions.
+    """Return a hash for each value of a column, (n_values,), from its distance in rank to the middle value, so that
+    reversing the order changes nothing.
 
     ``column`` (n_rows,) are codes of values; the first ``n_ordered`` values are ordered, all others get equal hashes.
     """
