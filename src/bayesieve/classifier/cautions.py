@@ -170,8 +170,8 @@ class _Columns:
 
     @property
     def rows_at_hand(self) -> np.ndarray:
-        """Positions of the rows with positive weight that are in memory; for a table in files, those of the larger
-        sample.
+        """Positions of the rows with positive weight that are in memory, shape (n,); for a table in files, those of the
+        larger sample.
         """
         return self.large_sample if self.table.reads_rows else self.rows
 

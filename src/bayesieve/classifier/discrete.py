@@ -290,8 +290,8 @@ class DiscreteNB(ClassifierMixin, BaseEstimator):
 
     @property
     def _tables(self) -> tuple[np.ndarray, CellTables]:
-        """Positions of the features with positive weight, and the tables of their contributions, with zeros for codes
-        without a level.
+        """Positions of the features with positive weight, shape (n_used,), and the tables of their contributions, with
+        zeros for codes without a level.
         """
         used, nothing = np.flatnonzero(self.feature_weights_), np.zeros((1, len(self.classes_)))
         logs = [np.append(self.feature_weights_[k] * self.feature_log_prob_[k], nothing, axis=0) for k in used.tolist()]

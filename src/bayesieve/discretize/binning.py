@@ -111,7 +111,9 @@ class EqualWidthDiscretizer(_Binner):
         return replace(super().fit_blocks(blocks, apart=apart), cut_points=cuts)
 
     def _edges(self, low: float, high: float) -> np.ndarray:
-        """Return the inner edges of ``n_bins`` bins of equal width between ``low`` and ``high``."""
+        """Return the inner edges of ``n_bins`` bins of equal width between ``low`` and ``high``, ascending, shape
+        (n_bins - 1,).
+        """
         share = np.arange(1, self.n_bins) / self.n_bins
         # Rounding may put edges out of range or out of order if ``low`` and ``high`` are nearly adjacent floating-point
         # numbers.
@@ -196,6 +198,6 @@ def split_bounds(cumulated: np.ndarray, first: int) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _n_log_n(largest: int, unit: float) -> np.ndarray:
-    """Return n log n for n = 0..largest, rounded to whole multiples of ``unit``."""
+    """Return n log n for n = 0..largest, shape (largest + 1,), rounded to whole multiples of ``unit``."""
     n = np.arange(1.0, largest + 1.0)
     return np.concatenate([[0], np.rint(n * np.log(n) / unit)]).astype(np.int64)

@@ -91,7 +91,8 @@ def _refuse_other_types(X: Any) -> None:
 def refuse_empty_tables(n_levels: np.ndarray, n_classes: int, n_codes: int) -> None:
     """Raise ValueError if the count tables of all features would take gigabytes, nearly all for levels without rows.
 
-    ``n_levels`` are the numbers of levels of the features, and ``n_codes`` is the number of rows times features.
+    ``n_levels`` (n_features,) are the numbers of levels of the features, and ``n_codes`` is the number of rows times
+    features.
     """
     cells = int(np.sum(n_levels, dtype=np.float64)) * n_classes
     if cells > _MOST_CELLS and cells > 100 * n_codes * n_classes:
@@ -126,7 +127,9 @@ def _warn_of_fractions(codes: np.ndarray) -> None:
 
 
 def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
-    """Convert codes in an array of Python objects (numbers, or texts of digits) to floats."""
+    """Convert codes in an array of Python objects (numbers, or texts of digits) to an array of floats of the same
+    shape.
+    """
     numbers = np.empty(codes.shape, dtype=np.float64)
     for (row, column), value in np.ndenumerate(codes):
         if is_missing(value):

@@ -74,7 +74,9 @@ class LevelsCoder(TransformerMixin, BaseEstimator):
         with_shared_docs(cls)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the coded columns. ``input_features`` is ignored; scikit-learn passes it."""
+        """Return the names of the coded columns, shape (n_features,). ``input_features`` is ignored; scikit-learn
+        passes it.
+        """
         check_is_fitted(self, "levels_")
         return np.asarray([level.name for level in self.levels_], dtype=object)
 
@@ -475,9 +477,9 @@ class GroupsOrValues(MODLGrouper):
 def read_classes(
     coder: LevelsCoder, table: Table, y: Any, sample_weight: Any
 ) -> tuple[Target, np.ndarray | None, ClassOrder]:
-    """Return the target, the row weights (None if all are 1), and the order of rows by class.
+    """Return the target, the row weights, shape (n_rows,) or None if all are 1, and the order of rows by class.
 
-    If the target is optional and missing, all rows have one class.
+    If the target is optional for ``coder`` and missing, all rows have one class.
 
     Raises
     ------

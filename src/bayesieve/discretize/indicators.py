@@ -112,7 +112,7 @@ class IndicatorEncoder(TableCoder):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, and return the indicators of the same rows."""
+        """Fit the thresholds, and return the indicators of the same rows, shape (n_rows, n_indicators)."""
         return self._indicators(self._fit(X, y, sample_weight))
 
     def fit_transform_coded(
@@ -237,7 +237,7 @@ _MOST_QUANTILES = 1_000_000
 
 
 def thresholds_of(thresholds: Any, scores: Sequence[str]) -> list[np.ndarray | int]:
-    """Return, for each score, its ascending thresholds or the number of quantiles to use.
+    """Return, for each score, its ascending thresholds, shape (n_thresholds,), or the number of quantiles to use.
 
     Parameters
     ----------

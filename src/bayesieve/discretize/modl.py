@@ -84,7 +84,8 @@ def log_factorials(totals: np.ndarray) -> np.ndarray | None:
 
 
 def interval_prior(n: float, max_parts: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
-    """Return the cost in nats of encoding the bounds of i intervals, for i = 0..max_parts (infinite for 0).
+    """Return the cost in nats of encoding the bounds of i intervals, for i = 0..max_parts (infinite for 0), shape
+    (max_parts + 1,).
 
     With ``prior`` "published", it is log n + log C(n+i-1, i-1) for bounds among n rows; with "sizes", log n + log
     C(n-1, i-1) for bounds among n distinct values. Each bound costs ``price`` nats more. The binomial coefficient is
@@ -130,7 +131,7 @@ def log_partitions(n_values: int, max_groups: int) -> np.ndarray:
 
 def group_prior(n_values: int, max_groups: int, prior: Prior = "published", price: float = 0.0) -> np.ndarray:
     """Return the cost in nats of encoding a partition of V = ``n_values`` values into g groups, for g = 0..max_groups
-    (infinite for 0).
+    (infinite for 0), shape (max_groups + 1,).
 
     With ``prior`` "published", it is log V + log B(V, g). With "sizes", it is log V + log C(V-1, g-1) + (g-1) price +
     log(V! / g!); the caller then subtracts log v! for each group of v values.

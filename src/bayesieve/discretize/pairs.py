@@ -318,12 +318,20 @@ class PairFinder:
     def _fitted(self, cells: np.ndarray, price: float) -> tuple[float, Sequence[float], Groups | None]:
         """Group the cells of a pair, and return the nats that the groups save.
 
+        Parameters
+        ----------
+        cells : (levels of the first column, levels of the second, n_classes) class counts.
+        price : cost of choosing a pair, in nats.
+
         Returns
         -------
-        gain : nats that the groups save, less those that the levels of both columns save and ``price``, the cost of
-            choosing a pair; without interaction, also less `fit_of_sum`.
-        fits : nats that the levels of each column save.
-        groups : groups of the cells; None, with a gain of 0, if no grouping can have a positive gain.
+        gain : float
+            Nats that the groups save, minus those that the levels of both columns save, and minus ``price``; without
+            interaction, also minus `fit_of_sum`.
+        fits : sequence of two floats
+            Nats that the levels of each column save.
+        groups : Groups or None
+            Groups of the cells; None, with a gain of 0, if no grouping can have a positive gain.
         """
         # The cost of encoding the levels of both columns is not counted as saved: they remain in the model beside the
         # pair.

@@ -140,9 +140,11 @@ def find_repeats(
 
     Parameters
     ----------
-    table, target, weights : columns, classes and weights (None for all 1) of the rows.
+    table, target : columns and classes of the rows.
+    weights : (n_rows,) row weights; None if all are 1.
     n_jobs : threads.
-    row_hashes : function that returns the hashes of all rows by `hash_rows`; called only if some rows may be equal.
+    row_hashes : function that returns the hashes of all rows by `hash_rows`, shape (n_rows,); called only if some rows
+        may be equal.
     """
     counted: Any = slice(None) if weights is None else np.flatnonzero(weights > 0)
     rows = np.arange(table.n_rows)[counted]

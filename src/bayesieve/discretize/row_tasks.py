@@ -138,7 +138,9 @@ class CountTask:
 
 
 def count_rows(task: CountTask) -> tuple[list[Any], np.ndarray | None]:
-    """Run a `CountTask`; return the counts of each column, and the hashes of the rows or None."""
+    """Run a `CountTask`. Return the counts of each column, and the hashes of the rows, shape (n_rows,), or None if they
+    are not requested.
+    """
     table, rows, _ = task.reading.rows(task.chunk)
     n_jobs = task.reading.n_jobs
 
@@ -167,8 +169,8 @@ class CodeTask:
 
 
 def code_rows(task: CodeTask) -> tuple[list[np.ndarray], pl.DataFrame | None]:
-    """Run a `CodeTask`; return the codes of each column (one, two or four bytes per row), and the sampled rows as a
-    dataframe.
+    """Run a `CodeTask`. Return the codes of each column, integer arrays (n_rows,) of one, two or four bytes per row,
+    and the sampled rows as a dataframe; None if no sample is requested.
     """
     table, _, rows = task.reading.rows(task.chunk)
     codes = map_in_threads(

@@ -184,10 +184,10 @@ class Ruled:
         return type(self)(self.base.in_table(n_columns, n_rows), self.rule, self.name, self.type)
 
     def least_rows(self, counts: np.ndarray, n_rows: float) -> float:
-        """Return the least number of rows of a level.
+        """Return the least number of rows (or weight) of a level. Raise ValueError if a level by hand has fewer.
 
-        Raises ValueError if a level by hand, with class counts ``counts``, has fewer. ``n_rows`` is the number of rows
-        of the column, because limits may be shares of it.
+        ``counts`` (n_levels, n_classes) are the class counts of the levels by hand, and ``n_rows`` is the number of
+        rows of the column, because limits may be shares of it.
         """
         least = self.rule.min_rows * (n_rows if self.rule.min_rows < 1 else 1.0)
         if self.rule.is_fixed and len(counts) > 1 and (counts.sum(axis=1) < least).any():
@@ -202,7 +202,9 @@ class Ruled:
         return self.rule.is_by_hand and self.rule.learnt is not None
 
     def keeps_limits(self, counts: np.ndarray, n_rows: float) -> bool:
-        """Return whether levels with class counts ``counts`` satisfy the rule's limits on their number and sizes."""
+        """Return whether levels satisfy the rule's limits on their number and sizes. ``counts`` (n_levels, n_classes)
+        are their class counts, and ``n_rows`` is the number of rows of the column.
+        """
         least, most = self.least_rows(counts, n_rows), self.rule.max_levels
         few = len(counts) == 1 or bool((counts.sum(axis=1) >= least).all())
         return few and (most is None or len(counts) <= most) and not (self.rule.include and len(counts) == 1)

@@ -506,7 +506,9 @@ def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], 
 
 
 def _twice(texts: Sequence[str | None]) -> str | None:
-    """Return the first text that occurs twice; empty if there is none."""
+    """Return the first of ``texts`` that occurs twice, which may be None (a missing value); an empty text if there is
+    none.
+    """
     return next((text for text, n in Counter(texts).items() if n > 1), "")
 
 

@@ -103,7 +103,7 @@ def table_in_memory(
     coding: CodingOptions,
     n_jobs: int | None,
 ) -> TrainingTable:
-    """Return the training rows of a table in memory.
+    """Return the training rows of a table in memory. ``weights`` (n_rows,) are row weights, or None if all are 1.
 
     If ``coding.merges_copies`` is True, repeated rows get weights by which they count as one row.
     """

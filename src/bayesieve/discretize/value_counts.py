@@ -47,7 +47,9 @@ class ClassOrder:
 
     @classmethod
     def of(cls, class_codes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> ClassOrder:
-        """Return the order of rows with class codes ``class_codes`` and ``weights`` (None if all are 1)."""
+        """Return the order of rows by class. ``class_codes`` (n_rows,) are their class codes, and ``weights`` (n_rows,)
+        their weights; None if all are 1.
+        """
         listed: np.ndarray | None = None
         counted_codes, counted_weights, integral = class_codes, np.zeros(0), True
         if weights is not None:
@@ -362,8 +364,8 @@ class ValueBlocks:
 
 
 def _count_few(values: np.ndarray, order: ClassOrder) -> ValueCounts | None:
-    """Count the distinct values of a numeric column by hashing, in one pass; None if there are too many values or too
-    few rows.
+    """Count the distinct values of a numeric column (n_rows,) by hashing, in one pass. Return None if there are too
+    many values or too few rows.
     """
     from bayesieve.discretize._value_kernels import count_distinct
 

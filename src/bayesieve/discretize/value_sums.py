@@ -124,7 +124,9 @@ class Grid:
         return rows[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
 
     def quantiles(self, n_cells: int) -> np.ndarray:
-        """Return ascending cuts of a new grid with at most ``n_cells`` cells of about equal numbers of rows."""
+        """Return the ascending cuts of a new grid with at most ``n_cells`` cells of about equal numbers of rows, shape
+        (at most n_cells - 1,).
+        """
         rows, low, high = self._filled()
         if not rows.size:
             return np.zeros(0)
@@ -155,14 +157,14 @@ class Grid:
 
 
 def whole_if_possible(counts: np.ndarray) -> np.ndarray:
-    """Return counts as integers if all are whole numbers, otherwise unchanged."""
+    """Return ``counts`` as integers if all are whole numbers, otherwise unchanged."""
     whole = counts.sum() < 2**31 and np.array_equal(counts, np.floor(counts))
     return counts.astype(np.int32) if whole else counts
 
 
 @cache
 def _octaves() -> np.ndarray:
-    """Return the cuts of a grid for any floats, with four cells per power of two.
+    """Return the ascending cuts of a grid for any floats, with four cells per power of two.
 
     Each cell holds the floats with the same first `_TOP_BITS` bits: sign, exponent and two bits of the fraction.
     """
@@ -188,7 +190,9 @@ class NumberSketch:
 
     @classmethod
     def of(cls, values: np.ndarray, weights: np.ndarray) -> NumberSketch:
-        """Return the sketch of a block of numbers."""
+        """Return the sketch of a block of numbers. ``values`` (n_rows,) are the numbers, NaN if missing, and
+        ``weights`` (n_rows,) row weights, empty if all are 1.
+        """
         cells = CellCounts.of(_octaves(), values, np.zeros(values.size, np.uint8), 1, weights)
         counted = ~np.isnan(values) & (weights > 0 if weights.size else True)
         numbers = values if counted.all() else values[counted]
@@ -321,7 +325,9 @@ def _count_categories(column: Column, rows: BlockRows) -> ValueCounts:
 
 
 def _has_more(values: np.ndarray, most: int, weights: np.ndarray) -> bool:
-    """Return whether a block has more than ``most`` distinct numbers."""
+    """Return whether a block has more than ``most`` distinct numbers. ``values`` (n_rows,) are the numbers, and
+    ``weights`` (n_rows,) row weights, empty if all are 1; rows of weight 0 are ignored.
+    """
     ordered = np.sort(values[weights > 0] if weights.size else values)
     return int(np.count_nonzero(ordered[1:] > ordered[:-1])) >= most
 

@@ -117,7 +117,8 @@ def log_proba_of_splits(
 def fingerprint(X: Any, codes: np.ndarray, classes: np.ndarray, weights: np.ndarray | None) -> str:
     """Return a hash of a table with its classes and row weights, as 32 hexadecimal digits.
 
-    Equal values give equal hashes, whichever dataframe library holds the table.
+    ``codes`` (n_rows,) are positions in ``classes`` (n_classes,), and ``weights`` (n_rows,) may be None. Equal values
+    give equal hashes, whichever dataframe library holds the table.
     """
     table = as_table(X)
     digest = hashlib.sha256(repr((table.n_rows, table.names, classes.tolist())).encode())

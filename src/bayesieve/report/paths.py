@@ -312,7 +312,7 @@ def _branches(linkage: np.ndarray, features: np.ndarray, order: np.ndarray) -> d
 
 
 def _cells(matrix: np.ndarray) -> dict[str, list[Any]]:
-    """Return the dependence matrix as boxes for a heat map.
+    """Return a dependence matrix (n_features, n_features) as boxes for a heat map, as columns of a frame.
 
     A large matrix is reduced to `_MOST_CELLS` boxes per side, each with the largest of its entries. Boxes that hold
     only a diagonal entry are omitted.

@@ -97,8 +97,7 @@ def name_text(name: object, most: int = 60) -> str:
 
 def interval_text(estimate: Sequence[float | None] | None, digits: int = 4) -> str:
     r"""Return an estimate (value, low, high) as text with ``digits`` decimals. Unless it is unbounded, the interval is
-    on a
-    second line.
+    on a second line.
 
     Examples
     --------

@@ -566,8 +566,8 @@ class _Prior:
         return np.repeat(np.add.reduceat(of_cells, np.cumsum(self.sizes) - self.sizes), self.sizes, axis=0)
 
     def loss(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the penalised log loss of the new rows in nats (plus half the sum of squared parameters) and its
-        gradient.
+        """Return the penalised log loss of the new rows in nats (plus half the sum of squared parameters), and its
+        gradient, an array of the shape of ``point``.
 
         ``point`` is the flat array of parameters described in `deviations`.
         """

@@ -60,7 +60,7 @@ def with_hidden_counts(card: Scorecard, min_count: int) -> Scorecard:
 
 
 def rounded(counts: Any, min_count: int) -> np.ndarray:
-    """Return counts rounded to multiples of ``min_count``, as an array of their data type."""
+    """Return counts rounded to multiples of ``min_count``, as an array of the same shape and data type."""
     counts = np.asarray(counts)
     return np.asarray(np.round(counts / min_count) * min_count).astype(counts.dtype)
 

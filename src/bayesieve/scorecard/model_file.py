@@ -322,8 +322,8 @@ def _is_nested(cells: FeatureLevels, level: FeatureLevels) -> bool:
 
 
 def _classes_to_plain(labels: np.ndarray) -> dict[str, Any]:
-    """Return class labels as plain values with their type. Raise ValueError unless all of them are texts, integers,
-    booleans or floats.
+    """Return the class labels (n_classes,) as plain values with their type. Raise ValueError unless all of them are
+    texts, integers, booleans or floats.
     """
     values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
     kinds = [name for name, type_ in _LABELS.items() if all(type(value) is type_ for value in values)]
@@ -334,8 +334,8 @@ def _classes_to_plain(labels: np.ndarray) -> dict[str, Any]:
 
 
 def _classes_of(saved: SavedClasses) -> np.ndarray:
-    """Return the class labels of a file as an array of the type that it had when it was saved. Raise `Damaged` if they
-    are invalid.
+    """Return the class labels of a file, shape (n_classes,), as an array of the type that it had when it was saved.
+    Raise `Damaged` if they are invalid.
     """
     values, type_ = saved.values, saved.type
     if not all(type(value) is _LABELS[saved.kind] for value in values):

@@ -313,7 +313,7 @@ class Scorecard(ShortRepr):
 
     @cached_property
     def used(self) -> np.ndarray:
-        """Positions of the features that are in the model, in ascending order."""
+        """Positions of the features that are in the model, in ascending order, shape (n_used,)."""
         return np.flatnonzero([feature.is_used for feature in self.features])
 
     @property
@@ -323,7 +323,7 @@ class Scorecard(ShortRepr):
 
     @cached_property
     def by_importance(self) -> np.ndarray:
-        """Positions of the features that are in the model, the most important first."""
+        """Positions of the features that are in the model, the most important first, shape (n_used,)."""
         importances = np.array([feature.importance for feature in self.used_features])
         return self.used[np.argsort(-importances, kind="stable")]
 
@@ -667,8 +667,8 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
 
 
 def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> tuple[Feature, ...]:
-    """Return the features with their importances, which add up to 1. ``class_counts`` are the training rows of each
-    class.
+    """Return the features with their importances, which add up to 1. ``class_counts`` (n_classes,) are the training
+    rows of each class.
 
     The importance of a feature is proportional to the mean, over training rows and classes, of the absolute difference
     between its contribution to a class and its mean contribution to the other classes.

@@ -147,7 +147,8 @@ def _results(graph: _Graph, plan: Plan, texts: dict[str, str], labels: np.ndarra
     """Add the nodes from codes to predictions, and return the names of the outputs: label, probabilities and
     contributions.
 
-    ``texts`` gives the text that stands for missing values in each text column; ``labels`` are the class labels.
+    ``texts`` gives the text that stands for missing values in each text column; ``labels`` (n_classes,) are the class
+    labels.
     """
     numbers = [reader for reader in plan.readers if reader.column not in texts]
     others = [reader for reader in plan.readers if reader.column in texts]
@@ -262,15 +263,15 @@ def _missing_texts(plan: Plan) -> dict[str, str]:
 
 
 def _labels(plan: Plan) -> np.ndarray:
-    """Return the class labels in a type that ONNX supports: int64, double, bool or texts."""
+    """Return the class labels in a type that ONNX supports (int64, double, bool or texts), shape (n_classes,)."""
     labels = np.array(plan.classes)
     kind = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}.get(labels.dtype.kind)
     return labels.astype(kind) if kind else np.array([str(label) for label in plan.classes], dtype=object)
 
 
 def _metadata(plan: Plan, labels: np.ndarray) -> dict[str, str]:
-    """Return the metadata of the ONNX model, texts by name. ``labels`` are the class labels in the type that the graph
-    returns.
+    """Return the metadata of the ONNX model, texts by name. ``labels`` (n_classes,) are the class labels in the type
+    that the graph returns.
     """
     facts: dict[str, Any] = {"classes": labels.tolist(), "intercept": plan.card.intercept.tolist()}
     facts |= {"features": [term.feature.name for term in plan.terms], "counts": plan.counts_by_cell()}

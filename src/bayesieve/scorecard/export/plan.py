@@ -209,15 +209,17 @@ class Plan:
     ) -> dict[str, list[tuple[int, np.ndarray]]]:
         """Return, for each column in use, the features that contribute to its reason.
 
-        Each feature is given by its position and its contributions by code to the score of a class, minus the
-        contribution in the reference row. Columns are in the order of the training table. A column whose sum, rounded
-        to `DECIMALS`, is below 0 is a reason: the lowest first, ties in the order of the columns (see
-        `bayesieve.scorecard.reasons`).
+        Each feature is given by its position in `terms` and an array of contributions by code, shape (n_codes,) or
+        (n_codes, n_codes) for a pair, in nats: to the score of a class, minus the contribution in the reference row.
+        Columns are in the order of the training table. A column whose sum, rounded to `DECIMALS`, is below 0 is a
+        reason: the lowest first, ties in the order of the columns (see `bayesieve.scorecard.reasons`).
 
         Parameters
         ----------
         target_class : label, default=None
             Class that reasons speak against; None for the positive class of the model.
+        against : {"mean", "best"}, default="mean"
+            Reference row: the average training row, or the best cell of each feature.
 
         Raises
         ------

@@ -401,8 +401,8 @@ class Query:
         ]
 
         def flat_sum(start: float, tables: Sequence[np.ndarray], type_: str) -> Any:
-            """Return the sum of ``start`` and one CASE per column; ``tables`` holds the contributions of each column by
-            code.
+            """Return the sum of ``start`` and one CASE per column, as an expression. ``tables`` holds the contributions
+            of each column by code, shape (n_codes,), and ``type_`` is the type of the sum.
             """
             first = self.case(infinite, self.number(start)) if infinite else self.number(start)
             rows = zip(self.plan.readers, columns, tables, strict=True)
