@@ -204,8 +204,8 @@ def _spread(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
 def _log_probabilities(table: np.ndarray, n_states: int, missing: int | None) -> np.ndarray:
     """Return log P(state | class) by code, (n_codes + 1, n_classes); the last row is for states not seen in training.
 
-    The row of missing values is 0. ``table`` are counts (n_states, n_classes), ``n_states`` is the number of declared
-    states, and ``missing`` the code of missing values, or None.
+    ``table`` are counts (n_codes, n_classes) without the row of missing values; these get the log probability 0.
+    ``n_states`` is the number of declared states, and ``missing`` the code of missing values, or None.
     """
     counts = np.vstack([table, np.zeros((1, table.shape[1]))])
     logs = np.log((counts + 1) / (table.sum(axis=0) + max(n_states, 1)))

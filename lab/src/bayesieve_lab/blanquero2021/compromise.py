@@ -82,7 +82,10 @@ def judge_compromise(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ..
         both = {what: pair for what, pair in pairs.items() if all(pair)}
 
         def sample(pair: Any, field: str) -> Differences:
-            """Return the differences between two measurements by a field, of the seconds on a scale of log10."""
+            """Return the differences of the list ``field`` over the folds, first minus second measurement of a pair.
+
+            For "seconds", they are differences of log10.
+            """
             one, two = (np.array(line[field]) for line in pair)
             return Differences(np.log10(one / two) if field == "seconds" else one - two, "folds", 1 / 9)
 
@@ -97,7 +100,7 @@ def judge_compromise(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ..
 
 
 def main(folder: str, path: str) -> None:
-    """Run the missing measurements; the arguments are those of the command line."""
+    """Run the missing measurements and save them in the file ``path``; ``folder`` is that of the data sets."""
     add_missing(Path(path), wanted(Path(folder)))
     record(Path(path), {"paper": "blanquero2021", "seed": 0, "folds": 10, "repeats": REPEATS})
 

@@ -129,7 +129,7 @@ def _tree(saved: dict[str, Any]) -> Tree:
 
 
 def tree_of(coded: Any) -> Tree:
-    """Return the tree of the features of a coded table, by their mutual information within the classes."""
+    """Return the tree of the features of a `CodedTable`, clustered by their mutual information within the classes."""
     from bayesieve.counts.dependence import make_dependence
     from bayesieve.counts.pairs import strongest_within_classes
     from bayesieve.search.clusters import FeatureClusters

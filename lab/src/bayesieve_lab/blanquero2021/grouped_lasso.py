@@ -153,20 +153,23 @@ def _largest_eigenvalue(matrix: np.ndarray) -> float:
 
 
 class GroupedLassoPeer(Peer):
-    """Grouped lasso fitted to two thirds of the rows, with the penalty of lowest log loss in cross-validation on these
-    rows.
+    """Grouped lasso fitted to two thirds of the rows, with a penalty chosen by cross-validation on these rows.
 
     Numbers are standardized, and missing ones replaced by the mean; a categorical column has one indicator column per
-    value, which form a group. Twenty penalties are tried, down to a hundredth of the largest.
+    value, which form a group. Twenty penalties are tried, down to a hundredth of the largest; that of lowest log loss
+    is used.
 
     Parameters
     ----------
-    n_folds : number of folds.
+    n_folds : number of folds of the cross-validation.
+    random_state : seed of the folds.
 
     Attributes
     ----------
     n_features_selected_ : int
+        Number of columns of the table with a slope other than 0.
     penalty_ : float
+        The chosen penalty.
     """
 
     takes_weights = False

@@ -32,7 +32,9 @@ class Results:
                 self._rows[row["data"], row["method"]][place] = {**row, **(row["figures"] or {})}
 
     def of(self, kind: str) -> list[PaperSet]:
-        """Return the data sets of a kind on which both classic and sparse naive Bayes have finished folds."""
+        """Return the data sets of a kind, such as "balanced", on which both classic and sparse naive Bayes have
+        finished folds.
+        """
         every = [SETS[name] for name in self.names if SETS[name].kind == kind]
         return [one for one in every if all(self.count(one.ours, method) for method in self.shown(one)[:2])]
 

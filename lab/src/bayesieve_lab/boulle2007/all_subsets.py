@@ -17,8 +17,8 @@ class RatedSubsets(EverySubset):
 
     Attributes
     ----------
-    wrong : (2^k,) number of misclassified training rows.
-    area_bounds : (2, 2^k) lower and upper bound of the AUC, except for rounding.
+    wrong : (2^k,) number of misclassified training rows of each subset of the k candidates.
+    area_bounds : (2, 2^k) lower and upper bound of the AUC of each subset, except for rounding.
     """
 
     wrong: np.ndarray
@@ -26,10 +26,10 @@ class RatedSubsets(EverySubset):
 
 
 def rate_every_subset(problem: SubsetProblem, *, n_jobs: int | None = None, n_cut: int = 8) -> RatedSubsets:
-    """Evaluate all subsets by the MAP cost, the training accuracy and bounds on the training AUC.
+    """Evaluate all subsets of the candidate features: MAP cost, training accuracy and bounds on the training AUC.
 
-    For 3,500 rows of three classes, 2^19 subsets take 30 seconds on one core. The walk is divided into ``2^n_cut``
-    pieces for the threads; results do not depend on these numbers.
+    The walk through the subsets is divided into ``2^n_cut`` pieces for ``n_jobs`` threads; results do not depend on
+    these numbers. For 3,500 rows of three classes, 2^19 subsets take 30 seconds on one core.
     """
     from bayesieve_lab.boulle2007._subset_kernels import rate
 
@@ -40,7 +40,10 @@ def rate_every_subset(problem: SubsetProblem, *, n_jobs: int | None = None, n_cu
     wrong, bounds = np.zeros(1 << k, dtype=np.int64), np.empty((2, 1 << k))
 
     def piece(number: int) -> None:
-        """Evaluate the subsets whose last features are given by the bits of ``number``."""
+        """Evaluate the subsets that agree in the last ``n_cut`` candidate features.
+
+        They contain those of these features whose bits are set in ``number``.
+        """
         ratios = start.copy()
         for bit in range(n_cut - 1, -1, -1):
             if number >> bit & 1:

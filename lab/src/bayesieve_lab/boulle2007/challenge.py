@@ -214,7 +214,10 @@ class Challenge(Study):
         return (INITIAL, *drawn, *(name for name in first.values() if name != INITIAL))
 
     def parts(self) -> Iterator[Part]:
-        """Yield the parts of the run (methods, data, protocol), first those with the initial features of every task."""
+        """Yield the parts of the run: methods, data sets by name, and folds.
+
+        Those with the initial features of every task come first.
+        """
         data = self.data()
         for name, method in self.methods().items():
             wanted = {task.name: data[task.name] for task in self.tasks if name in self.wanted(task)}

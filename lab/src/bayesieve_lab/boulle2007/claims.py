@@ -39,8 +39,8 @@ _WHY_MAX = "The paper's own differences are 0.002 and 0.009; 30 data sets cannot
 def findings(group: Group, paper: Paper, where: str, *, whole: bool = True) -> list[Judged]:
     """Judge all claims about the paper's table 3 on a group of data sets.
 
-    ``paper`` has the numbers of the table by criterion and method, ``where`` names it. If the group is not the
-    ``whole`` of the paper's sets, the paper's numbers are shown but do not affect verdicts.
+    ``paper`` has the numbers of the table by criterion and method, ``where`` names it. ``whole`` is False if the group
+    lacks some of the paper's data sets; then the paper's numbers are shown but do not affect verdicts.
     """
     best, rate = [(REFERENCE, other) for other in OTHERS], (FLOORED,)
     averages, no_better = [("SNB(BMA)", "SNB(MAP)")], [("SNB(MAP)", other) for other in STANDARD]

@@ -214,10 +214,10 @@ def print_change(title: str, change: np.ndarray) -> None:
 
 
 def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iterator[Tested]:
-    """Yield the predictions of NB(EF), on categories coded one by one, for the test rows of each fold.
+    """Yield the predictions of NB(EF), naive Bayes on equal-frequency intervals, for the test rows of each fold.
 
-    ``codes`` (n_rows,) are the classes of the table ``X``. ``unseen`` is a function that recodes the test rows, given
-    these and the training rows; None leaves them unchanged.
+    Categories are coded one by one. ``codes`` (n_rows,) are the classes of the table ``X``. ``unseen`` is a function
+    that recodes the test rows, given these and the training rows; None leaves them unchanged.
     """
     classes = np.unique(codes)
     for fold in study.protocol.split(codes):

@@ -210,7 +210,7 @@ class TimeFolds(ShortRepr):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The number of blocks and the column that orders the rows, as saved in files with the data."""
+        """Settings that identify the folds in files of results: number of blocks, and name of the column of times."""
         return {"blocks": self.n_blocks, "time": self.time if isinstance(self.time, str) else ""}
 
     @property

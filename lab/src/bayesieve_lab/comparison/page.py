@@ -457,9 +457,10 @@ def _part(measure: Measure, folds: Compared) -> RankPart | None:
 
 
 def fewest_data_sets(n_methods: int, alpha: float) -> int:
-    """Return the least number of data sets with which a signed-rank test can find a pair of methods significant.
+    """Return the least number of data sets at which Wilcoxon signed-rank tests of all pairs of methods can be
+    significant.
 
-    The least p-value of the test, 2 / 2^n for n data sets, must be below alpha / number of pairs.
+    The least p-value of the test, 2 / 2^n for n data sets, must be below ``alpha`` / number of pairs.
 
     Examples
     --------

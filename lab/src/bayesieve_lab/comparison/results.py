@@ -156,9 +156,9 @@ class Comparison(ShortRepr):
         return self._numbers(itemgetter(measure))
 
     def _numbers(self, of_row: Callable[[dict[str, Any]], float | None]) -> np.ndarray:
-        """Return a number of each result, (n_data, n_repeats * n_folds, n_methods); NaN if missing.
+        """Return one number for each result, (n_data, n_repeats * n_folds, n_methods); NaN if missing.
 
-        ``of_row`` is a function from a result to the number, or None.
+        ``of_row`` is a function that returns the number of a result, or None.
         """
         values = np.full((len(self.data), self.protocol.n_splits, len(self.methods)), np.nan)
         data, methods = ({name: k for k, name in enumerate(names)} for names in (self.data, self.methods))
@@ -305,9 +305,9 @@ class Comparison(ShortRepr):
 
 
 def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
-    """Return means of a measure over the folds, (n_data, n_methods); NaN if a method failed on a fold.
+    """Return means of a measure over the folds, (n_data, n_methods); NaN if a method has no value on a fold.
 
-    ``folds`` has the values (n_folds, n_methods) on each data set. Folds that are missing for all methods are ignored.
+    ``folds`` has, for each data set, the values (n_folds, n_methods). Folds without values of any method are ignored.
     """
     means = np.full((len(folds), n_methods), np.nan)
     for mean, values in zip(means, folds, strict=True):

@@ -79,7 +79,10 @@ class DataSets:
         return tuple(entry.name for entry in self._catalogue.marked(mark) if self._loadable(entry))
 
     def missing(self, mark: str) -> tuple[str, ...]:
-        """Return the data sets of a paper that cannot be loaded, by its mark, as in `names`."""
+        """Return the data sets with a mark, such as "in_boulle", that cannot be loaded, in the order of the catalogue.
+
+        A ValueError is raised if the catalogue has no such mark.
+        """
         loadable = self.names(mark)
         papers = read_catalogue(PAPERS)
         entries = papers.marked(mark) if mark in papers.marks else ()

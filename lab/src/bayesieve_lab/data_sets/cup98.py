@@ -123,8 +123,10 @@ def _check_columns(path: Path, frame: pl.DataFrame, needed: Any) -> None:
 
 
 def _amounts(frame: pl.DataFrame, path: Path) -> np.ndarray:
-    """Return the dollars given, (n_rows,); ValueError unless they are positive for those who gave and 0 for the
-    others.
+    """Return the dollars given by each person in a file, (n_rows,).
+
+    ``frame`` is the content of the file ``path``. A ValueError is raised unless amounts are positive for those who
+    gave, and 0 for the others.
     """
     gave, amount = (frame[name].cast(pl.Float64, strict=False) for name in (RESPONSE, AMOUNT))
     if gave.null_count() or amount.null_count():

@@ -165,11 +165,10 @@ class MaximalInformation(ValueDependence):
 
 
 def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return, for each row, sums of ``values`` over the rows that are lower in two columns, (n_others, n_values,
-    n_rows).
+    """Return weighted counts of the rows that are lower than each row in two columns, (n_others, n_values, n_rows).
 
-    The two columns are ``groups`` (n_rows,) and each of ``codes`` (n_others, n_rows); ``values`` has the shape of the
-    result. Ties in one column count one half, in both a quarter.
+    The first column is ``groups`` (n_rows,), the second each of ``codes`` (n_others, n_rows). Weights are ``values``,
+    in the shape of the result. A tie in one column counts one half, in both a quarter.
     """
     from bayesieve_lab.dependences._value_kernels import sum_below
 
@@ -180,9 +179,10 @@ def _below(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndar
 
 
 def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return, for each row, sums of ``values`` over all rows, times the signs of the differences in both columns.
+    """Return, for each row i, the sum over all rows j of values[..., j] sign(x_i - x_j) sign(y_i - y_j).
 
-    The shape is (n_others, n_values, n_rows); for the arguments, see `_below`.
+    x is ``groups`` (n_rows,), y each of ``codes`` (n_others, n_rows). ``values`` and the result have the shape
+    (n_others, n_values, n_rows).
     """
     left = np.stack([_below_in_one(groups, of_other) for of_other in values])
     right = np.stack([_below_in_one(code, of_other) for code, of_other in zip(codes, values, strict=True)])
@@ -191,10 +191,9 @@ def _signed(groups: np.ndarray, codes: np.ndarray, values: np.ndarray) -> np.nda
 
 
 def _below_in_one(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return, for each row, sums of ``values`` (n_values, n_rows) over the rows with a lower number in ``groups``
-    (n_rows,).
+    """Return, for each row, sums of ``values`` over the rows with a lower number in ``groups``, (n_values, n_rows).
 
-    The shape is (n_values, n_rows). Ties count one half.
+    ``groups`` has shape (n_rows,), ``values`` that of the result. Ties count one half.
     """
     sums = np.stack([np.bincount(groups, part) for part in values])
     return (np.cumsum(sums, axis=1) - sums / 2.0)[:, groups]

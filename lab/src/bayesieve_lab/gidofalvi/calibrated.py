@@ -108,9 +108,11 @@ class CalibratedBoosting(CodedSelector):
         return logs[:, 1] - logs[:, 0]
 
     def _edges(self, joint: JointCodes, weights: np.ndarray, total: float) -> np.ndarray:
-        """Return the edge of every feature, (n_features,), for row weights (n_rows,) that sum to ``total``.
+        """Return the edge of every feature, (n_features,): the weighted mean of y h, with y = +1 or -1 and its
+        confidence h.
 
-        ``joint`` are the coded rows, prepared for weighted counts.
+        ``joint`` are the coded rows, prepared for weighted counts; ``weights`` (n_rows,) are row weights that sum to
+        ``total``.
         """
         counts = joint.weigh(weights, np.arange(2))
         of_zero, of_one = counts.class_counts

@@ -33,10 +33,11 @@ class OneHotPeer(Peer):
         return super()._rows(table)[:, self.varying_]
 
     def _cells(self, table: Table, position: int) -> np.ndarray:
-        """Return the column of a table at ``position`` as numbers, (n_rows,), or as columns of 0 and 1, (n_rows,
+        """Return the column of a table at ``position`` as matrix columns: (n_rows,) for numbers, otherwise (n_rows,
         n_values + 1).
 
-        The last of these columns is for missing values.
+        Missing numbers are replaced by the mean of the training rows. A categorical column has a column of 0 and 1 for
+        each value, and a last one for missing values.
         """
         learned = self.columns_[position]
         if isinstance(learned, dict):

@@ -24,7 +24,7 @@ _NO_JAR = "set WEKA_JAR to the path of a weka.jar of version 3.6, or run apt-get
 
 
 def weka_command() -> list[str]:
-    """Return the start of a command that runs a class of Weka.
+    """Return the words of a command up to the name of the class of Weka that it runs.
 
     Raises
     ------
@@ -171,12 +171,12 @@ def _data_lines(path: Path) -> list[str]:
 
 
 def _numbers(line: str) -> list[float]:
-    """Return the logarithms in a line of Weka's output, which has log 0 as a missing value."""
+    """Return the logarithms in a line of Weka's output, in which a missing value stands for log 0."""
     return [-np.inf if text == "?" else float(text) for text in line.split(",")]
 
 
 def _chain(filters: list[str]) -> str:
-    """Return an option of Weka that applies several filters one after another."""
+    """Return the value of an option of Weka that applies several filters, given as commands, one after another."""
     return "weka.filters.MultiFilter " + " ".join(f"-F {_quoted(one)}" for one in filters)
 
 
@@ -186,5 +186,5 @@ def _braced(values: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotation marks, for an option of Weka whose value is a list of options."""
+    """Return a text in quotation marks, to be part of the value of an option of Weka."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -52,7 +52,7 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
         return TableEncoder(prior="published", n_jobs=1)
 
     def fit(self, X: Any, y: Any) -> WeightedNB:
-        """Code the rows and fit the weights."""
+        """Code the rows of a raw table with class labels ``y`` (n_rows,), and fit the weights."""
         encoder = self.new_encoder()
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
@@ -82,9 +82,10 @@ class WeightedNB(ClassifierMixin, BaseEstimator):
 
 
 def evidence_of(coded: CodedTable, features: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the log probabilities of the classes, (n_classes,), and a list with log P(level of the row | class).
+    """Return log probabilities of the classes, (n_classes,), and log P(level of the row | class) of each feature.
 
-    The list has an array (n_rows, n_classes) for each of the ``features`` (positions), up to a constant for each row.
+    The latter is a list with an array (n_rows, n_classes) for each of the ``features`` (positions in the table
+    ``coded``), up to a constant for each row.
     """
     prior = np.log(coded.counts.class_counts / coded.n_rows)
     evidence = []
@@ -98,8 +99,7 @@ def evidence_of(coded: CodedTable, features: np.ndarray) -> tuple[np.ndarray, li
 def loss(
     prior: np.ndarray, evidence: list[np.ndarray], codes: np.ndarray, objective: str, weights: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Return the objective of weighted naive Bayes on some rows, and its gradient with respect to the weights,
-    (n_features,).
+    """Return the objective of weighted naive Bayes on some rows, and its gradient in the weights, (n_features,).
 
     ``prior`` and ``evidence`` are those of `evidence_of`, ``codes`` (n_rows,) the true classes, ``objective`` as in
     `WeightedNB`, and ``weights`` (n_features,) the weights of the features.
@@ -119,8 +119,7 @@ def loss(
 
 
 def _one_pass(criterion: str) -> SelectiveNB:
-    """Return a classifier that ranks features and selects the number of leading ones with the lowest leave-one-out
-    error.
+    """Return a classifier that ranks features and selects as many leading ones as have the lowest leave-one-out error.
 
     ``criterion`` is the name of the error, such as "error" or "brier".
     """

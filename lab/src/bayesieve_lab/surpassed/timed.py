@@ -31,7 +31,9 @@ class Timed(ClassifierMixin, BaseEstimator):
         self.model = model
 
     def fit(self, X: Any, y: np.ndarray) -> Timed:
-        """Fit the classifier to rows with classes ``y``, and measure the CPU seconds."""
+        """Fit the classifier to a table with classes ``y`` (n_rows,), whole numbers from 0, and measure the CPU
+        seconds.
+        """
         began = _processor_seconds()
         self.model_ = clone(self.model).fit(self._features(X), y)
         self.seconds_ = _processor_seconds() - began
@@ -84,7 +86,10 @@ class TimedLetters(Timed):
         self.response = response
 
     def fit(self, X: Any, y: np.ndarray) -> TimedLetters:
-        """Fit the classifier to donors, of whom those of class 1 gave."""
+        """Fit the classifier and the regression of gifts to donors ``X``, a polars frame.
+
+        ``y`` (n_rows,) is 1 for donors who gave, otherwise 0.
+        """
         super().fit(X, y)
         self.regression_ = LinearRegression().fit(self._gifts(X)[y == 1], X[AMOUNT].to_numpy()[y == 1])
         return self
@@ -107,7 +112,7 @@ class TimedLetters(Timed):
         return super().fold_figures(rows, codes) | {"mse test": error, "profit test": float(earned[mailed].sum())}
 
     def _features(self, X: Any) -> Any:
-        """Return the table without the dollars given."""
+        """Return the table without the column of the dollars given, to which the classifier is fitted."""
         return X.drop(AMOUNT)
 
     def _gifts(self, X: Any) -> np.ndarray:
