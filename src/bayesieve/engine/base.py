@@ -60,9 +60,8 @@ class Engine:
         return np.empty(shape, dtype)
 
     def release(self, n_bytes: int) -> None:
-        """Record that ``n_bytes`` of arrays were read or written, so that `Mapped` can drop pages from memory.
-
-        This engine does nothing.
+        """Do nothing; the engine `Mapped` overrides this to drop pages from memory after ``n_bytes`` of arrays were
+        read or written.
         """
 
     def blocks(self, offsets: np.ndarray, row_bytes: int = 0) -> Iterable[np.ndarray]:
@@ -86,9 +85,10 @@ class Engine:
         return self._cut(offsets, np.arange(offsets[0] + self.block_rows, offsets[-1], self.block_rows), row_bytes)
 
     def _cut(self, offsets: np.ndarray, ends: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
-        """Yield the offsets of blocks that end near the rows ``ends`` (ascending), and at the last row; see `blocks`.
+        """Yield the offsets (n_segments + 1,) of blocks that end near the rows ``ends`` (ascending), and at the last
+        row.
 
-        ``row_bytes`` is the memory per row.
+        ``offsets`` (n_segments + 1,) are those of all rows, see `blocks`; ``row_bytes`` is the memory per row.
         """
         first = offsets[np.searchsorted(offsets, ends, side="right") - 1]  # of the segment that each block ends in
         bounds = np.unique(np.append(first + (ends - first) // GRAIN * GRAIN, offsets[[0, -1]]))
@@ -96,7 +96,7 @@ class Engine:
             yield np.clip(offsets, begin, end)
             self.release((end - begin) * row_bytes)
 
-    def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
+    def take(self, array: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the columns ``rows`` (positions in any order) of an array (n, n_rows) as a new array (n, n_taken)."""
         return np.take(array, rows, axis=1)
 

@@ -39,7 +39,9 @@ class FitTask:
 
     @contextmanager
     def subtask(self, name: str, n_subtasks: int | None = 0) -> Iterator[FitTask]:
-        """Report the beginning and the end of a subtask to callbacks; ``n_subtasks`` is None if unknown."""
+        """Report the beginning and the end of a subtask to callbacks, and yield it; ``n_subtasks`` is None if
+        unknown.
+        """
         if self._context is None:
             yield self
             return
@@ -71,7 +73,7 @@ _WITHOUT_CALLBACKS = FitTask(None, None)
 
 @contextmanager
 def fit_task(estimator: Any, n_subtasks: int | None = None) -> Iterator[FitTask]:
-    """Report the beginning and end of a fit to the callbacks of an estimator; the context variable is a `FitTask`.
+    """Report the beginning and end of a fit to the callbacks of an estimator, and yield the fit as a task.
 
     The method that calls it must have the decorator `with_callbacks`. ``n_subtasks`` is the number of steps of the fit,
     None if unknown.

@@ -44,7 +44,7 @@ class Traffic:
 
 
 def executor_of(engine: Any) -> Executor | None:
-    """Return the executor that the option ``engine`` of an estimator holds, or None for other values.
+    """Return ``engine``, an option of estimators, if it is an executor; None for other values.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def map_chunks(
 def _result_of(future: Future[bytes], clock: Clock | None) -> bytes:
     """Return the pickled result of a task, and raise TimeoutError if ``clock`` runs out first.
 
-    The task is cancelled if the wait is interrupted. ``future`` is the running task.
+    ``future`` is the running task, which is cancelled if the wait is interrupted.
     """
     try:
         while not wait([future], timeout=_POLL).done:
@@ -159,7 +159,7 @@ def _lost_workers_in_words() -> Iterator[None]:
 
 
 def _check_time(clock: Clock | None) -> None:
-    """Raise TimeoutError if the time limit is over."""
+    """Raise TimeoutError if the time limit of ``clock`` is over."""
     if clock is not None and clock.is_up:
         raise TimeoutError(
             "The time limit max_seconds ended before all rows were read; set a higher one, or fit fewer rows."

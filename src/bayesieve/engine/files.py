@@ -104,7 +104,7 @@ class Mapped(Engine):
     def _take_memory(self, n_bytes: int) -> bool:
         """Reserve ``n_bytes`` of the memory for floating-point arrays; return False if not enough is left.
 
-        A negative number frees memory.
+        A negative number returns memory to the reserve.
         """
         with self._lock:
             fits = n_bytes <= self._memory_left
@@ -135,7 +135,7 @@ class Mapped(Engine):
         for mapped in maps if hasattr(mmap, "MADV_DONTNEED") else []:
             mapped.madvise(mmap.MADV_DONTNEED)
 
-    def take(self, array: np.ndarray, rows: Any) -> np.ndarray:
+    def take(self, array: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the columns ``rows`` (positions) of an array (n, n_rows) as a new array (n, n_taken) of this
         engine.
         """
@@ -159,9 +159,8 @@ def _allocate(file: IO[bytes], n_bytes: int) -> None:
 def bytes_of(memory_limit: Any) -> int:
     """Convert the option ``memory_limit`` to bytes.
 
-    It is a number, a text such as ``"4GiB"``, or None for the smaller of 4 GiB and half of the machine's memory.
-
-    Raises ValueError for any other value, and for less than 512 MiB.
+    It is a number, a text such as ``"4GiB"``, or None for the smaller of 4 GiB and half of the machine's memory, but at
+    least 512 MiB. Raise ValueError for any other value, and for less than 512 MiB.
     """
     if memory_limit is None:
         has = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2 * _DEFAULT
@@ -182,7 +181,9 @@ def bytes_of(memory_limit: Any) -> int:
 
 
 def mapped_options(memory_limit: Any) -> dict[str, int]:
-    """Return the options with which a `Mapped` engine keeps a fit within the memory limit, as keyword arguments."""
+    """Return the keyword arguments of a `Mapped` engine that keeps a fit within the option ``memory_limit``, by
+    name.
+    """
     limit = bytes_of(memory_limit)
     free = max(0, limit - _LEAST)
     reading = max(_LEAST_READING, free // 3)  # for values, blocks, and what is left over

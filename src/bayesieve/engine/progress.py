@@ -185,7 +185,7 @@ class Clock:
 
     @contextmanager
     def ended_by_interrupt(self) -> Iterator[None]:
-        """Turn the first Ctrl-C in the ``with`` block into the end of the time limit; the running code stops at its
+        """Treat the first Ctrl-C in the ``with`` block like the end of the time limit; the running code stops at its
         next check.
         """
         default = signal.default_int_handler
@@ -355,7 +355,7 @@ def _notebook() -> Any:
 
 
 def _pause() -> float:
-    """Return the seconds between two lines of progress; they are fewer in notebooks, which update a single line."""
+    """Return the seconds between two lines of progress: fewer in notebooks, where a single line is updated."""
     return _SECONDS_BETWEEN_UPDATES if _notebook() else _SECONDS_BETWEEN_LINES
 
 

@@ -84,7 +84,7 @@ class FeatureClusters:
 
     def cuts(self, n_cuts: int | None = None) -> list[tuple[float, list[np.ndarray]]]:
         """Return cuts through the tree, each a pair: the height of a merge, and the clusters after it as arrays of
-        positions.
+        feature positions.
 
         ``n_cuts`` merges are chosen, evenly spread from the first to the last; None for all merges, but at most 100.
         """
@@ -107,8 +107,10 @@ class FeatureClusters:
 
         Parameters
         ----------
-        n_cuts, n_combinations, q : see `ClusterSearch`.
-        rng : random generator by which combinations are drawn.
+        n_cuts : number of cuts through the tree; None for every merge, but at most 100.
+        n_combinations : number of subsets drawn at each cut.
+        q : probability that a subset takes a feature from a cluster.
+        rng : random generator by which subsets are drawn.
 
         Returns
         -------
@@ -196,7 +198,9 @@ class ClusterSearch(Search):
     diagonal : bool
         Whether the largest entry of the matrix, by which dissimilarities are scaled, may be on its diagonal.
     seed : int
+        Seed of the random draws.
     max_seconds : float or None
+        Time limit; after it, or after Ctrl-C, the best candidate so far is chosen.
     n_jobs : int or None
         Threads; the results do not depend on it.
     matrix : array-like, shape (n_features, n_features), or None
@@ -234,7 +238,7 @@ class ClusterSearch(Search):
         return self.explore(problem, progress).trace
 
     def explore(self, problem: SubsetProblem, progress: Progress | None = None) -> ClusterCandidates:
-        """Run the search and return clusters, candidates and trace."""
+        """Run the search and return clusters, candidate subsets with their values, and the trace."""
         if problem.objective.rows is None:
             raise no_naive_bayes(self)
         clock = Clock(self.max_seconds, progress)
@@ -258,8 +262,8 @@ class ClusterSearch(Search):
         return ClusterCandidates(clusters, subsets, cut, q, values, trace)
 
     def _matrix(self, problem: SubsetProblem) -> np.ndarray:
-        """Return the dependences of all pairs of features, (n_features, n_features): the given matrix, or one computed
-        from rows.
+        """Return the dependences of all pairs of features, (n_features, n_features): the option ``matrix``, or a matrix
+        computed from the rows of the problem.
         """
         n = len(problem.names)
         if self.matrix is not None:

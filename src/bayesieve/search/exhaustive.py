@@ -63,8 +63,8 @@ class ExhaustiveSearch(Search):
 def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
     """Walk from the empty subset through all others, changing one feature at a time, and record every subset.
 
-    ``state`` holds the current subset and is changed; ``recorder`` receives the records. The walk ends early if
-    ``clock`` demands it.
+    ``state`` holds the current subset and is changed; ``recorder`` receives the records. The walk ends early at the
+    time limit of ``clock`` or after Ctrl-C.
     """
     problem = state.problem
     candidates, sign = problem.candidates, problem.objective.sign
@@ -175,7 +175,9 @@ def evaluate_every_subset(
     losses, sizes = np.full(1 << k, np.nan), _bit_counts(k)
 
     def piece(number: int) -> None:
-        """Write the losses of all subsets into ``losses`` that have the leading features of the bits of ``number``."""
+        """Write the losses of one task's subsets into ``losses``: the bits of ``number`` fix the last features, all
+        others vary.
+        """
         from bayesieve.search._kernels import walk
 
         ratios = start.copy()
@@ -226,7 +228,7 @@ def _too_many(k: int) -> str:
 
 
 def _cut(problem: SubsetProblem) -> int:
-    """Return the number of features to fix in each task: 2^k tasks enumerate the subsets of the remaining features.
+    """Return the number k of features that each task fixes: 2^k tasks enumerate the subsets of the remaining features.
 
     It is chosen such that a task is short enough for interrupts, and there are enough tasks for several threads.
     """

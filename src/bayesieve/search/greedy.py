@@ -185,7 +185,8 @@ class _GreedyRun:
         return self._problem.validation is None and self._state.rank <= self._sign * best + TIE
 
     def _is_worthwhile(self, adding: bool, rank: float) -> bool:
-        """Return whether a move to a subset satisfies ``tol``; ``rank`` is that subset's `SearchState.rank`.
+        """Return whether a move satisfies ``tol``. ``rank`` is the cost of the resulting subset, with its violation of
+        constraints as a penalty.
 
         An addition must improve the rank by more than ``tol``, a removal may worsen it by at most ``tol``.
         """
@@ -198,8 +199,8 @@ class _GreedyRun:
     def _keep_best(self, validation: float, violation: float) -> None:
         """Store the current subset if it is the best so far.
 
-        ``validation`` is its criterion on the validation rows (NaN without such rows), ``violation`` its distance from
-        the constraints.
+        ``validation`` is the subset's criterion on the validation rows (NaN without such rows), ``violation`` its
+        distance from the constraints.
         """
         state, limit = self._state, self._options.n_features
         if limit is not None and self._options.direction in ("forward", "backward"):
@@ -214,7 +215,10 @@ class _GreedyRun:
 
 
 class _Resumed:
-    """Recorded moves of an earlier search, which are repeated in order before the search continues."""
+    """Recorded moves of an earlier search, which are repeated in order before the search continues.
+
+    ``trace`` is the trace of that search, or None; ``names`` are the features of the table, which must be the same.
+    """
 
     def __init__(self, trace: SearchTrace | None, names: tuple[str, ...]) -> None:
         if trace is not None and trace.names != names:

@@ -34,7 +34,7 @@ _AHEAD_WORK, _MAX_AHEAD = 20_000, 256  # limits on rows, and on moves, that are 
 
 @dataclass(frozen=True)
 class Constraint:
-    """Constraint on a subset: a measure must exceed the bound, or be below it if lower values are better."""
+    """Constraint on a subset: ``measure`` must exceed ``bound``, or be below it if lower values are better."""
 
     name: str
     measure: Criterion
@@ -95,10 +95,11 @@ class Objective:
 
         Parameters
         ----------
-        coded : CodedTable with classes
-        criterion : name or Criterion; see `WrapperSelector`
+        coded : training rows with classes
+        criterion : name or instance of the criterion; see `WrapperSelector`
         smoothing : smoothing of the probabilities
-        constraints : bounds by measure; see `WrapperSelector`
+        constraints : lower or upper bound (if lower values are better) of each constrained measure; see
+            `WrapperSelector`
         """
         rows = ScoredRows.training(coded, coded.counts, smoothing)
         measure = make_criterion(criterion, coded.n_features, coded.classes)
@@ -127,9 +128,9 @@ class Objective:
         }
 
     def of_subsets(self, subsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Evaluate ``subsets``, a mask of shape (n_subsets, n_features).
+        """Return the criterion of subsets, (n_subsets,), and their constrained measures, (n_subsets, n_constraints).
 
-        Return the criterion, (n_subsets,), and the constrained measures, (n_subsets, n_constraints).
+        ``subsets`` (n_subsets, n_features) is a mask of the features of each subset.
         """
         criteria = [self.criterion, *(bound.measure for bound in self.constraints)]
         every = [RunningCriterion(self.rows, criterion, False, None) for criterion in criteria]
@@ -138,10 +139,10 @@ class Objective:
 
 
 def make_constraints(constraints: Mapping[str | Criterion, float] | None, coded: CodedTable) -> tuple[Constraint, ...]:
-    """Return a constraint for each item of a mapping from measures to lower or upper bounds, e.g. ``{"recall:yes":
-    0.9}``.
+    """Return a constraint for each item of a mapping from measures to bounds, such as ``{"recall:yes": 0.9}``.
 
-    ``coded`` gives the classes that measures may name. Without a mapping, there are no constraints.
+    A bound is a lower one, or an upper one if lower values of the measure are better. ``coded`` gives the classes that
+    measures may name. Without a mapping, there are no constraints.
     """
     bounds = []
     for measure, bound in (constraints or {}).items():
@@ -174,7 +175,10 @@ class SubsetProblem:
     names : names of all features.
     candidates : positions of the features that may be chosen, by default those with at least two levels.
     validation : objective on other rows, by which the best of the evaluated subsets is chosen, or None.
-    evaluation, recoded : description of the rows; see `SearchTrace`.
+    evaluation : rows on which the criterion is measured: "train", "holdout", "loo", or a number of folds such as "10
+        folds"; None if these can only be the training rows.
+    recoded : whether levels were refitted without the rows that evaluate subsets; None if levels do not depend on the
+        classes, or subsets are evaluated on the training rows.
     learnt : coded table from which probabilities are estimated, for searches that need its counts or rows; or None.
     """
 
@@ -195,10 +199,11 @@ class SubsetProblem:
         *,
         constant_columns: bool = False,
     ) -> SubsetProblem:
-        """Return the problem of searching by a criterion on the training rows.
+        """Return the problem of searching the best subset by a criterion on the training rows ``coded``.
 
         The default criterion is `MAPCost` (Boulle 2007), whose penalty depends on the number K of features.
-        ``constant_columns`` says whether columns with a single value count among them.
+        ``constant_columns`` says whether columns with a single value count in K; ``smoothing`` is the smoothing of the
+        probabilities.
         """
         n_varied = coded.n_features
         if not constant_columns and coded.levels is not None:
@@ -228,14 +233,15 @@ class SubsetProblem:
 
     @classmethod
     def bare(cls, objective: Objective) -> SubsetProblem:
-        """Return a problem in which all features of an objective are candidates, without names."""
+        """Return a problem in which all features of an objective are candidates, named by their positions."""
         n_features = int(objective.rows.tables.n_codes.size)
         return cls(objective, tuple(map(str, range(n_features))), np.arange(n_features))
 
     def state(self, *, leave_out: bool = False, n_jobs: int | None = None) -> SearchState:
         """Return the state of a search at the empty subset.
 
-        With ``leave_out``, passes over the rows may skip those whose prediction no move can change.
+        With ``leave_out``, passes over the rows may skip those whose prediction no move can change. ``n_jobs`` is the
+        number of threads.
         """
         return SearchState(self, leave_out=leave_out, n_jobs=n_jobs)
 
@@ -265,7 +271,8 @@ class Search(ABC):
     def run(self, problem: SubsetProblem, progress: Progress | None = None) -> SearchTrace:
         """Run the search, and return its trace with the chosen subset (``trace.chosen``).
 
-        After Ctrl-C, the best subset so far is chosen.
+        After Ctrl-C, the best subset so far is chosen. ``progress`` is called with the number of steps done, the number
+        of all steps, and the best value of the criterion; it ends the search by returning True.
         """
 
 
@@ -287,16 +294,20 @@ def first_record(state: SearchState) -> TraceRecorder:
 class SearchState:
     """Current subset of a search, and its cost.
 
-    One pass over the rows scores a batch of moves (features to add or drop); another pass applies a move.
+    One pass over the rows scores a batch of moves (features to add or drop); another pass applies a move. Costs are
+    values of the criterion, times -1 if higher values are better: lower costs are always better.
 
-    Costs are values of the criterion, times -1 if higher values are better: lower costs are always better.
-    `SubsetProblem.state` describes the arguments.
+    Parameters
+    ----------
+    problem : the search problem.
+    leave_out : whether passes may skip rows whose prediction no move can change.
+    n_jobs : number of threads.
 
     Attributes
     ----------
     selected : (n_features,) bool, the current subset
-    n_selected : its size
-    cost : its cost
+    n_selected : number of its features
+    cost : cost of the current subset
     """
 
     def __init__(self, problem: SubsetProblem, *, leave_out: bool = False, n_jobs: int | None = None) -> None:
@@ -331,8 +342,10 @@ class SearchState:
         self.cost = self._guide.current(self.n_selected)
 
     def go_to(self, selected: np.ndarray) -> None:
-        """Make ``selected``, a mask (n_features,), the current subset. If few features differ, only these are added or
-        dropped.
+        """Make ``selected``, a mask (n_features,), the current subset.
+
+        If few features differ from the current subset, only these are added or dropped; otherwise the subset is
+        evaluated anew.
         """
         changed = np.flatnonzero(selected != self.selected)
         if changed.size > np.count_nonzero(selected):
@@ -345,10 +358,10 @@ class SearchState:
             self.cost = self._guide.current(self.n_selected)
 
     def candidates(self, features: np.ndarray) -> np.ndarray:
-        """Return the cost of each subset that differs from the current one by a single one of ``features``.
+        """Return the cost of each subset that differs from the current one by a single feature, (n,).
 
-        ``features``: positions, (n,); a feature is added if it is absent, and dropped otherwise. The result has shape
-        (n,).
+        ``features`` (n,) are the positions of these features; a feature is added if it is absent, and dropped
+        otherwise.
         """
         adding = ~self.selected[features]
         return self._guide.candidates(features, adding, self.n_selected + np.where(adding, 1, -1))
@@ -361,10 +374,10 @@ class SearchState:
         return self.cost + self._penalty * _counted(self._violation_of(self.problem.objective, self._bounds))
 
     def ranks(self, features: np.ndarray, costs: np.ndarray) -> np.ndarray:
-        """Return the values by which a search compares moves, one for each of ``features``; lower is better.
+        """Return the values by which a search compares moves, (n,); lower is better.
 
-        They are ``costs``, (n,), as returned by `candidates` for these features, plus a large multiple of the violation
-        of constraints.
+        They are the ``costs`` (n,) of the resulting subsets, as returned by `candidates`, plus a large multiple of
+        their violation of constraints. ``features`` (n,) are the positions of the features that the moves add or drop.
         """
         if not self._bounds:
             return costs
@@ -399,7 +412,7 @@ class SearchState:
     def add_all(self, features: np.ndarray) -> np.ndarray:
         """Add ``features`` (positions, (n,)) one after another; return the cost after each addition, (n,).
 
-        Only criteria that are log losses support it.
+        Only criteria that are log losses support this.
         """
         costs = self._guide.path(features, self.n_selected + np.arange(1, features.size + 1))
         self.selected[features] = True
@@ -421,14 +434,15 @@ class SearchState:
 
 
 def violation(constraints: Sequence[Constraint], measures: Iterable[Any]) -> Any:
-    """Return the total violation of constraints: the sum of `Constraint.violation`, a number or an array (n_subsets,).
+    """Return the total violation of constraints by one subset, a number, or by several subsets, an array (n_subsets,):
+    the sum of `Constraint.violation`.
 
     ``measures`` has, for each constraint, the value of its measure: a number or an array (n_subsets,).
     """
     return sum(bound.violation(np.asarray(value)) for bound, value in zip(constraints, measures, strict=True))
 
 
-def refuse_unmeasurable(criterion: Criterion, costs: Any) -> None:
+def refuse_unmeasurable(criterion: Criterion, costs: np.ndarray | float) -> None:
     """Raise ValueError if any of ``costs`` (a number or array) is NaN, because the rows lack a class that the criterion
     needs.
     """
@@ -440,8 +454,8 @@ def refuse_unmeasurable(criterion: Criterion, costs: Any) -> None:
 
 
 def _counted(violations: Any) -> Any:
-    """Return violations plus a small constant where they are positive, so that a subset exactly on a bound violates it,
-    too.
+    """Return ``violations`` (a number or array) plus a small constant where they are positive, so that a subset exactly
+    on a bound violates it, too.
     """
     return violations + _MISSED * (violations > 0.0)
 
@@ -537,8 +551,9 @@ class _Waves:
     _spare: list[SearchState] = field(default_factory=list)
 
     def run(self, seeds: list[int], workers: int) -> list[_Walk]:
-        """Run a start for each seed in ``workers`` threads; return their walks in order. Ctrl-C or the time limit ends
-        all.
+        """Run a start for each seed in ``workers`` threads; return their walks in the order of the seeds.
+
+        Ctrl-C or the time limit ends all starts; the walks then end early.
         """
         walks: list[_Walk] = []
         if workers == 1:

@@ -80,9 +80,10 @@ def evaluate_subsets(objective: Objective, subsets: Any, *, n_jobs: int | None =
 def walk_subsets(
     problem: SubsetProblem, subsets: np.ndarray, *, n_jobs: int | None = None, clock: Clock | None = None
 ) -> SubsetValues:
-    """Evaluate ``subsets``, a mask of shape (n_subsets, n_features), by the objectives of a problem.
+    """Evaluate subsets by the objectives of a problem.
 
-    The evaluation ends at the time limit of ``clock`` or after Ctrl-C, but the first subset is always evaluated.
+    ``subsets`` (n_subsets, n_features) is a mask of the features of each subset, ``n_jobs`` the number of threads. The
+    evaluation ends at the time limit of ``clock`` or after Ctrl-C, but the first subset is always evaluated.
     """
     guide, judge, clock = problem.objective, problem.validation, clock or Clock(None)
     values, validations, violations = np.full((3, len(subsets)), np.nan)
@@ -91,7 +92,7 @@ def walk_subsets(
     at_once = effective_jobs(n_jobs) if work * len(subsets) > _PARALLEL_WORK else 1
 
     def walk(numbers: np.ndarray) -> None:
-        """Evaluate the subsets with the given numbers, and write their values into the arrays of results."""
+        """Evaluate the subsets at the positions ``numbers``, and write their values into the arrays of results."""
         costs, of_bounds = guide.of_subsets(subsets[numbers])
         refuse_unmeasurable(guide.criterion, costs)
         judged, by_bound = (np.nan, of_bounds) if judge is None else judge.of_subsets(subsets[numbers])
@@ -120,7 +121,10 @@ def walk_subsets(
 
 
 def as_subsets(subsets: Any, n_features: int) -> np.ndarray:
-    """Return subsets as a mask (n_subsets, n_features), from such a mask or from lists of feature positions."""
+    """Convert subsets to a mask (n_subsets, n_features); raise ValueError if they are invalid.
+
+    ``subsets`` is such a mask, or a sequence of sequences of feature positions.
+    """
     if isinstance(subsets, np.ndarray) and subsets.dtype == bool:
         if subsets.ndim != 2 or subsets.shape[1] != n_features:
             raise ValueError(f"subsets must have shape (n_subsets, {n_features}), got {subsets.shape}.")

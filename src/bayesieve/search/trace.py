@@ -26,9 +26,10 @@ Starts = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]  # more are a sign of 
 
 
 class _Walks(msgspec.Struct):
-    """Saved form of a trace: its totals, and its accepted moves with positions of features.
+    """Saved form of a trace: its totals, and its accepted moves.
 
-    Unless a `_Guided` is saved as well, walks start from the empty subset, and the criterion is "map".
+    ``start`` (number of the walk), ``feature`` (position), ``adding``, ``cost`` and ``move_seconds`` have one entry for
+    each move. Unless a `_Guided` is saved as well, walks start from the empty subset, and the criterion is "map".
     """
 
     null_criterion: Number
@@ -103,7 +104,7 @@ class Moves:
         return np.where(self.again, 0, np.where(self.adding, 1, -1))
 
     def at(self, moves: Any) -> Moves:
-        """Return the selected moves (positions, a slice or a mask)."""
+        """Return only some of the moves; ``moves`` are positions, a slice or a mask."""
         return Moves(*(getattr(self, one.name)[moves] for one in fields(self)))
 
 
@@ -113,10 +114,10 @@ class WalkStart:
 
     Attributes
     ----------
-    features : (n_selected,) positions of its features.
-    criterion : its criterion.
-    validation : its criterion on the validation rows; NaN without such rows.
-    violation : its distance from the constraints; 0 if it satisfies them.
+    features : (n_selected,) positions of the features in the subset.
+    criterion : value of the criterion.
+    validation : value of the criterion on the validation rows; NaN without such rows.
+    violation : distance from the constraints; 0 if the subset satisfies them.
     """
 
     features: np.ndarray
@@ -159,8 +160,8 @@ class TraceRecorder:
         adding, accepted : (n,) masks of the moves that add a feature, and of the accepted move.
         costs, keys : (n,) criterion and identifying number of the resulting subsets.
         seconds : time since the search began.
-        validation : criterion of the subset after the accepted move on the validation rows.
-        violation : its distance from the constraints.
+        validation : criterion on the validation rows of the subset after the accepted move.
+        violation : distance of this subset from the constraints.
         again : whether the feature was in the subset already.
         """
         n = len(features)
@@ -179,8 +180,8 @@ class TraceRecorder:
 
 
 class StepRecorder:
-    """Recorder of greedy steps: the accepted move from a subset and, with ``every_move``, all other moves
-    scored there.
+    """Recorder of greedy steps: the accepted move from a subset and, with ``every_move``, all other moves scored
+    there.
     """
 
     def __init__(self, problem: SubsetProblem, every_move: bool = True) -> None:
@@ -199,7 +200,7 @@ class StepRecorder:
         moves : (n,) positions of the features scored for adding or dropping.
         costs : (n,) costs of the resulting subsets; lower is better.
         at : position of the accepted move among ``moves``, -1 if none was accepted.
-        facts : seconds, validation value and violation after the move; see `TraceRecorder.record`.
+        facts : ``seconds``, ``validation`` and ``violation`` after the move, arguments of `TraceRecorder.record`.
         """
         if not self._every_move:
             if at >= 0:
@@ -303,8 +304,9 @@ class SearchTrace(ShortRepr):
     ) -> SearchTrace:
         """Return the trace of one or several walks, in the order of their starts.
 
-        ``null_criterion`` is required if the first walk does not start from the empty subset, and ``n_models`` if not
-        every evaluated subset was recorded. ``words`` are further attributes of the trace, such as ``criterion_name``.
+        ``null_criterion``, the criterion of the empty subset, is required if the first walk does not start from that
+        subset, and ``n_models``, the number of evaluated subsets, if not all of them were recorded. ``words`` are
+        further attributes of the trace, such as ``criterion_name``.
         """
         kinds = (int, bool, float, bool, np.uint64, float, float, float, bool)
         nothing = Moves(*(np.zeros(0, kind) for kind in kinds))
@@ -484,7 +486,10 @@ class SearchTrace(ShortRepr):
         return np.clip(sums / total, 0.0, 1.0)
 
     def path(self, *, evaluated: bool = False) -> dict[str, list[Any]]:
-        """Return the columns of `to_frame` as lists, with one entry per start and accepted (or evaluated) move."""
+        """Return the columns of `to_frame` as lists, by name.
+
+        They have one entry for each start and accepted move or, with ``evaluated``, for each start and evaluated move.
+        """
         columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         for start in range(self.n_starts):
             for name, values in self._walk_path(start, evaluated).items():
@@ -492,8 +497,8 @@ class SearchTrace(ShortRepr):
         return columns
 
     def _walk_path(self, start: int, evaluated: bool) -> dict[str, list[Any]]:
-        """Return the columns of `to_frame` for walk number ``start``; with ``evaluated``, rejected moves are
-        included.
+        """Return the columns of `to_frame` for walk number ``start`` as lists, by name; with ``evaluated``, rejected
+        moves are included.
         """
         moves, first = self.moves.at(self.walk(start)), self.starts[start]
         accepted, sign = moves.accepted, moves.sign
@@ -515,7 +520,9 @@ class SearchTrace(ShortRepr):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return totals and accepted moves as plain values; the moves of exhaustive searches are omitted."""
+        """Return totals and accepted moves as values that JSON supports; the moves of exhaustive searches are
+        omitted.
+        """
         accepted = self.moves.accepted & (np.bincount(self.walk_of) <= _MAX_SAVED)[self.walk_of]
         moves = self.moves.at(accepted)
         walks = _Walks(
@@ -627,7 +634,7 @@ _COLUMNS = ("start", "step", "move", "feature", "n_features", "criterion", "vali
 
 
 def or_none(value: float) -> float | None:
-    """Return the value; None for NaN, which JSON does not support."""
+    """Return ``value``, or None if it is NaN, which JSON does not support."""
     return None if np.isnan(value) else value
 
 

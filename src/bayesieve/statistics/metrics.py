@@ -20,7 +20,8 @@ LOWER_IS_BETTER = frozenset(("log_loss", "brier"))
 def accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return the share of rows whose most probable class is the true one.
 
-    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes.
+    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes, and
+    ``weights`` (n_rows,) row weights; None if all are 1.
     """
     return float(np.average(log_proba.argmax(axis=1) == codes, weights=weights))
 
@@ -28,7 +29,8 @@ def accuracy(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | Non
 def log_loss(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return the mean of -log P(true class), in nats per row.
 
-    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes.
+    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes, and
+    ``weights`` (n_rows,) row weights; None if all are 1.
     """
     return float(np.average(losses(log_proba, codes), weights=weights))
 
@@ -44,7 +46,7 @@ def losses(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def class_entropy(codes: np.ndarray, n_classes: int, weights: np.ndarray | None = None) -> float:
     """Return the entropy H(Y) of the class shares, in nats: the log loss of a model that predicts these shares.
 
-    ``codes`` (n_rows,) are positions of the classes.
+    ``codes`` (n_rows,) are positions of the classes, ``weights`` (n_rows,) row weights; None if all are 1.
     """
     share = np.bincount(codes, weights=weights, minlength=n_classes)
     share = share[share > 0] / share.sum()
@@ -52,7 +54,7 @@ def class_entropy(codes: np.ndarray, n_classes: int, weights: np.ndarray | None 
 
 
 def compression_rate(loss: float, entropy: float) -> float:
-    """Return the compression rate 1 - log loss / class entropy (Boulle 2007, section 5.2).
+    """Return the compression rate 1 - log loss / class entropy, both in nats (Boulle 2007, section 5.2).
 
     It is 0 for a model that predicts the class shares, and 1 for certain and correct predictions.
     """
@@ -64,7 +66,7 @@ def brier_score(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | 
 
     It is the mean over rows of the sum over classes of (T_c - P_c)^2, with T_c = 1 for the true class and 0 for others.
     For two classes, whose errors are equal, it is halved. ``log_proba`` (n_rows, n_classes) are log probabilities,
-    ``codes`` (n_rows,) positions of the true classes.
+    ``codes`` (n_rows,) positions of the true classes, and ``weights`` (n_rows,) row weights; None if all are 1.
     """
     return float(np.average(squared_errors(log_proba, codes), weights=weights))
 
@@ -82,8 +84,9 @@ def squared_errors(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def auc(log_proba: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return the area under the ROC curve; for several classes, the mean one-against-rest area weighted by class share.
 
-    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes. Rows are
-    ranked by `class_scores`, which still differ if probabilities round to 0 or 1.
+    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes, and
+    ``weights`` (n_rows,) row weights; None if all are 1. Rows are ranked by `class_scores`, which still differ if
+    probabilities round to 0 or 1.
     """
     return area(class_scores(log_proba), codes, weights)
 
@@ -109,10 +112,10 @@ def area(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = Non
 
 
 def class_scores(log_proba: np.ndarray) -> np.ndarray:
-    """Return the log odds of each class against all others, shape (n_rows, n_classes), from log probabilities of that
-    shape.
+    """Return the log odds of each class against all others, shape (n_rows, n_classes).
 
-    They rank rows like the probabilities, but still differ if probabilities round to 0 or 1.
+    They rank rows like the probabilities, but still differ if probabilities round to 0 or 1. ``log_proba`` (n_rows,
+    n_classes) are log probabilities.
     """
     scores = np.empty_like(log_proba)
     for j in range(log_proba.shape[1]):
@@ -169,7 +172,8 @@ def by_group(
     weights: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> list[tuple[int, Bin]]:
-    """Return the number and the `Bin` of each non-empty group: mean prediction and observed share of hits.
+    """Return for each non-empty group of rows its number and its `Bin`: mean predicted probability and observed share
+    of hits.
 
     Parameters
     ----------
