@@ -266,7 +266,7 @@ def test_rows_of_other_kinds_of_tables() -> None:
 def test_errors() -> None:
     X, y = rows()
     first = sites()[0]
-    with pytest.raises(ValueError, match=r"other levels of 'number' .* SelectiveNB\(levels=first.scorecard_\)"):
+    with pytest.raises(ValueError, match=r"'number' into other levels .* SelectiveNB\(levels=first.scorecard_\)"):
         bayesieve.merge([first, SelectiveNB(calibrate=False).fit(X[1::3], y[1::3])])
     with pytest.raises(ValueError, match="Model 2 has the classes"):
         bayesieve.merge([first, SelectiveNB(calibrate=False).fit(X, np.where(y == 1, "yes", "no"))])

@@ -55,8 +55,8 @@ def papers_page(folder: Path) -> str:
         )
         answers.append((f"[{paper}](#{paper})", ledger.answer))
     overview = TextTable.of(("Paper", "Does it hold?"), answers)
-    verdicts = {"the best method of a paper": better_on(folder), "gradient boosting": better_on(folder, TREES)}
-    return document(Path(__file__).with_name("papers.md"), papers=papers, answers=overview, default=verdicts)
+    default = {"the best method of a paper": better_on(folder), "gradient boosting": better_on(folder, TREES)}
+    return document(Path(__file__).with_name("papers.md"), papers=papers, answers=overview, default=default)
 
 
 def lines_table(verdicts: Verdicts, lines: Sequence[Line]) -> TextTable:

@@ -402,9 +402,9 @@ def counterfactuals_of(
                 at = positions.setdefault((c, part), len(bounds))
                 if at == len(bounds):
                     bounds.append(bounds_of(parts.levels[c], part))
-                line = (row, number, parts.names[c], texts[c][row_codes[c]], texts[c][part])
-                line += (bounds[at].get("low"), bounds[at].get("high"), at)
-                lines.append((*line, card.classes[j : j + 1].tolist()[0], float(expit(option.certainty))))
+                change = (row, number, parts.names[c], texts[c][row_codes[c]], texts[c][part])
+                low, high, label = bounds[at].get("low"), bounds[at].get("high"), card.classes[j : j + 1].tolist()[0]
+                lines.append((*change, low, high, at, label, float(expit(option.certainty))))
     kinds = [pl.Int64, pl.Int64, pl.String, pl.String, pl.String, pl.Float64, pl.Float64, pl.Int64]
     of_all: list[Any] = [*kinds, pl.Series(card.classes.tolist()).dtype, pl.Float64]
     names = ("row", "option", "column", "from", "to", "low", "high", "values", "class", "probability")

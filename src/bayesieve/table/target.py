@@ -322,7 +322,7 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
     position = np.empty(len(values), dtype=np.int32)
     position[order] = np.arange(len(values))
     # Each NumPy text is as wide as the longest one, so that one long label among many may take gibibytes.
-    fits = as_unicode and str in types and len(values) * max(map(len, values)) <= _MOST_CHARACTERS
+    fits = as_unicode and str in types and len(values) * max(len(str(value)) for value in values) <= _MOST_CHARACTERS
     dtype = {str: None if fits else object, bool: bool, int: None}[types.pop()]
     return np.array([values[i] for i in order], dtype=dtype), position[categories.codes]
 
