@@ -185,7 +185,9 @@ class _Columns:
 
 
 def _copies_of_target(columns: _Columns) -> list[Caution]:
-    """Return cautions about columns that have one value for each class, in nearly all rows."""
+    """Return cautions about columns that are copies of the target: two rows with a known value have equal values if and
+    only if they have equal classes.
+    """
     coded, levels = columns.coded, columns.levels
     assert coded.class_codes is not None
     names = []
@@ -235,7 +237,9 @@ def _numbers_as_text(levels: TableLevels, as_categories: Collection[str]) -> lis
 
 
 def _form_sentence(name: str, form: TextForm) -> str:
-    """Return the text of a caution about a column of text whose values, described by ``form``, are numbers or dates."""
+    """Return the text of a caution about the text column ``name``, whose values, described by ``form``, are numbers or
+    dates.
+    """
     others, numeric = (
         listed([*map(quoted_text, form.others)], _MAX_OTHERS),
         f"TableEncoder(kinds={{{name!r}: 'numeric'}})",

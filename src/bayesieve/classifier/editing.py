@@ -196,8 +196,8 @@ class ModelEditor:
         return with_card(old, replace(self._card, features=whole, intercept=intercept, provenance=provenance))
 
     def _measured(self, X: Any, y: Any) -> list[dict[str, Any]]:
-        """Return AUC and log loss on the rows before the edits and after each of them; values that are not finite
-        become None.
+        """Return the AUC and log loss on the rows ``X`` with labels ``y`` as dicts: before the edits, then after each
+        of them. Values that are not finite become None.
         """
         from bayesieve.evaluation.judged import evaluated_rows
         from bayesieve.statistics import metrics

@@ -87,8 +87,8 @@ def with_offset(coded: CodedTable, offset: Any, plan: FitPlan) -> tuple[CodedTab
 
 
 def offset_of(offset: Any, n_rows: int, n_classes: int) -> np.ndarray:
-    """Return an offset as an array (n_rows, n_classes), in nats. Raise ValueError unless it is finite and has one entry
-    per row.
+    """Return the option ``offset`` of `SelectiveNB.fit` as an array (n_rows, n_classes), in nats. Raise ValueError
+    unless it is finite and has one entry per row.
     """
     try:
         logits = np.asarray(offset, dtype=np.float64)

@@ -417,7 +417,7 @@ class Screen:
 
     @contextmanager
     def working(self, text: str) -> Iterator[Callable[[str], None]]:
-        """Show a text with a running clock on the terminal during the block of this context. Yields a function that
+        """Show a text with a running clock on the terminal during the block of this context. Yield a function that
         replaces the text.
         """
         from bayesieve.engine.progress import stage

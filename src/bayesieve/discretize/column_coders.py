@@ -700,7 +700,8 @@ def _join(
 def code_columns(
     table: Table, levels: TableLevels, n_jobs: int | None, columns: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes of all features, (n_features, n_rows), and for each the number of rows without a level.
+    """Return the codes of all features, shape (n_features, n_rows), and the number of rows without a level for each
+    feature, shape (n_features,).
 
     Parameters
     ----------

@@ -179,8 +179,9 @@ def interval_costs(
 ) -> np.ndarray:
     """Return the `total_costs` of intervals, shape (n_columns,).
 
-    ``announced`` has the number of positions for bounds in each column: of rows or, with the prior "sizes", of distinct
-    values. For ``counts`` and ``sizes``, see `total_costs`; for ``prior`` and ``price``, `interval_prior`.
+    ``announced`` (n_columns,) holds the number of positions for bounds in each column: of rows or, with the prior
+    "sizes", of distinct values. For ``counts`` and ``sizes``, see `total_costs`; for ``prior`` and ``price``,
+    `interval_prior`.
     """
     priors = np.empty(announced.size)
     for n in set(announced.tolist()):

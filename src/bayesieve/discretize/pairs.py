@@ -166,11 +166,12 @@ def cells_of_pair(one: np.ndarray, other: np.ndarray, n_levels: tuple[int, int],
 def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
     """Return an upper bound of the nats that a grouping of cells can save, to skip the search for hopeless pairs.
 
-    ``null`` is the cost of the labels of all rows in one group. The cost of two or more groups is at least the entropy
-    of the labels with separate class shares for each cell, plus the cost of encoding two groups. With the prior
-    "sizes", one group per cell costs nothing to encode, but the cost of its labels can be computed. With two classes, n
-    H(k/n) - log(2n) / 2 <= log C(n, k) <= n H(k/n) (Ash 1965, lemma 4.7.1), so the labels of n rows cost at least
-    log(n/2 + 1) / 2 beyond their entropy in one group, and no less in two.
+    ``cells`` (levels of the first column, levels of the second, n_classes) are class counts, and ``null`` is the cost
+    of the labels of all rows in one group, in nats. The cost of two or more groups is at least the entropy of the
+    labels with separate class shares for each cell, plus the cost of encoding two groups. With the prior "sizes", one
+    group per cell costs nothing to encode, but the cost of its labels can be computed. With two classes, n H(k/n) -
+    log(2n) / 2 <= log C(n, k) <= n H(k/n) (Ash 1965, lemma 4.7.1), so the labels of n rows cost at least log(n/2 + 1) /
+    2 beyond their entropy in one group, and no less in two.
     """
     rows = cells.sum(axis=2)
     cells, rows = cells[rows > 0], rows[rows > 0]

@@ -241,11 +241,11 @@ def levels_to_yaml(
     rules: TableRules | None = None,
     edited: Collection[str] = (),
 ) -> str:
-    """Write the levels of columns, with the other options of their ``rules``, as the text of a YAML file for
+    """Return the levels of columns, with the other options of their ``rules``, as the text of a YAML file for
     `TableRules`.
 
-    Columns with one level are listed in a comment. ``signs`` are the directions of monotone columns. Levels of
-    ``edited`` columns may violate the limits of the rules, so that these are not written.
+    Columns with one level are listed in a comment. ``signs`` maps monotone columns to 1 (rising) or -1 (falling).
+    Levels of ``edited`` columns may violate the limits of the rules, so that these are not written.
     """
     columns, options = _ruled_columns(levels), {} if rules is None else rules.given
     given = {level.name: _with_moments(options[level.name], level.type) for level in columns if level.name in options}
@@ -272,7 +272,7 @@ def levels_to_yaml(
 def _ruled_columns(levels: Sequence[FeatureLevels]) -> list[FeatureLevels]:
     """Return the levels of columns, without those of pairs.
 
-    Raises ValueError for indicators: rules cannot describe several features of one column.
+    Raise ValueError for indicators: rules cannot describe several features of one column.
     """
     columns = [*columns_of(levels)]
     if any(level.column != level.name for level in columns):
@@ -539,7 +539,7 @@ class TableRules:
         """Return rules from a dict, the path of a YAML file, or a scorecard, whose levels are then used.
 
         ``side`` (1 or -1) converts the signs of ``monotone``, which refer to the positive class, to signs for the
-        second class. Raises ValueError, naming the file or column, for invalid rules.
+        second class. Raise ValueError, naming the file or column, for invalid rules.
         """
         given: Any = _from_file(levels) if isinstance(levels, (str, os.PathLike)) else levels
         if hasattr(given, "features"):
@@ -563,7 +563,7 @@ class TableRules:
         """Return the rules for a table with the columns ``names``; columns without a rule get that of "*", if there is
         one.
 
-        If a column is named "*", its rule also applies to all columns without a rule. Raises ValueError for a rule of a
+        If a column is named "*", its rule also applies to all columns without a rule. Raise ValueError for a rule of a
         column that the table does not have.
         """
         unknown = self.rules.keys() - {*names, OTHERS}
@@ -591,7 +591,9 @@ class TableRules:
 
     @contextmanager
     def explaining_kinds(self) -> Iterator[None]:
-        """Add the option of the column's rule that requires numbers to errors about a value that is not a number."""
+        """Complete errors about values that are not numbers, in the block of this context, by the option of the
+        column's rule that requires numbers.
+        """
         try:
             yield
         except ValueInRow as error:

@@ -240,7 +240,8 @@ class LevelFitter:
 def fit_levels(
     training: TrainingTable, coders: Sequence[ColumnCoder], fitter: LevelFitter
 ) -> tuple[FittedColumns, np.ndarray, TrainingTable]:
-    """Fit the levels of every column, and return them with the codes (n_columns, n_rows) and the training table.
+    """Fit the levels of every column by ``coders``, one per column, with ``fitter``. Return them with the codes, shape
+    (n_columns, n_rows), and the training table.
 
     The training table is returned unchanged if its rows are in memory; for a scan, the copy that is returned holds the
     rows sampled for later steps. If every coder has the prior "sizes" (see `MODLDiscretizer`), ``levels.by_chance`` of
@@ -278,7 +279,7 @@ def marks_of(
 ) -> dict[str, Mark]:
     """Find counters, identifiers and dates: columns that label rows or times rather than describe them.
 
-    Returns the mark of each such column by name: "counter", "identifier" or "date".
+    Return the mark of each such column by name: "counter", "identifier" or "date".
 
     Numeric columns of whole numbers are tested in up to 20,000 rows drawn at random:
 

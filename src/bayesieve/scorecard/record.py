@@ -153,7 +153,7 @@ class Feature(ShortRepr):
         """Errors of the contributions to the logits, by cell: the part shared with other features and the variance of
         the rest.
 
-        Returns two arrays. The first, shape (n_cells + 1, n_logits, n_factors) in nats, holds the coefficients of error
+        Return two arrays. The first, shape (n_cells + 1, n_logits, n_factors) in nats, holds the coefficients of error
         factors: independent standard normal variables that the errors of all features share. The second, shape (n_cells
         + 1, n_logits) in squared nats, holds the variances that remain. The last row of both is for unseen values; its
         variance is that of the contribution over the training rows.
@@ -643,7 +643,7 @@ def scorecard_of(parts: Sequence[Feature], intercept: np.ndarray, **facts: Any) 
 def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
     """Shift the contributions of a feature to mean 0 over the classes and over ``total`` training rows.
 
-    Returns the feature and the mean that was subtracted, shape (n_classes,) in nats; the caller adds it to the
+    Return the feature and the mean that was subtracted, shape (n_classes,) in nats; the caller adds it to the
     intercept. Cells without rows, and unseen values, that contribute exactly this mean get 0 without rounding errors.
     """
     if not feature.is_used:  # saves time, because most features of a wide table are not used

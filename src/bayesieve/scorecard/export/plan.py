@@ -68,7 +68,7 @@ class Reader:
 
     @classmethod
     def of(cls, level: FeatureLevels) -> Reader:
-        """Return the reader of the levels of a column."""
+        """Return the reader that turns values of a column into the codes of its levels."""
         keys: dict[Key, int] = {}
         cuts = None
         if level.cut_points is None:
