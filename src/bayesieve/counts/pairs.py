@@ -330,10 +330,10 @@ class PairInformation:
         return self._codes
 
     def _by_kind(self, positions: np.ndarray) -> dict[int, np.ndarray]:
-        """Group features by the way their pairs are counted, given as the number of a kind.
+        """Group features by kind, the way in which their pairs are counted (by bit planes or row by row).
 
-        Return for each kind the indices of its features within ``positions``, which are positions of features in the
-        table.
+        ``positions`` are positions of features in the table. Return for each kind, a number, the indices of its
+        features within ``positions``.
         """
         if positions.size == 1:  # a single row of pairs: skip the grouping, which takes as long as the counts
             return {int(self._kinds[positions[0]]): np.zeros(1, dtype=np.int64)}

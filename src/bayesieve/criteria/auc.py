@@ -204,8 +204,8 @@ class RowScores(LogRatios):
         return None if ladder[1] is None else (ladder[1], lists)
 
     def _prepare(self) -> Scores:
-        """Compute the arrays of `scan` from the log ratios: scores, ratios for several classes, and groups of rows with
-        equal scores.
+        """Return the arrays of `scan`, computed from log ratios: scores, ratios for several classes, and groups of rows
+        with equal scores.
         """
         from bayesieve.criteria._auc_kernels import Scores, group_rows
 

@@ -186,7 +186,7 @@ class RunningCriterion:
         else:
 
             def piece(chosen: slice) -> np.ndarray:
-                """Return the sums of the criterion for a slice of the candidates."""
+                """Return the sums of the criterion for a slice of the candidates, (n, n_sums)."""
                 return criterion.sums(state, state.moves(features[chosen], adding[chosen]))
 
             state.scan()  # computed once, before threads share it
@@ -390,8 +390,8 @@ class RatioScan:
     wrong: np.ndarray
 
     def blocks(self, moves: tuple[np.ndarray, ...]) -> Iterable[np.ndarray]:
-        """Return one array for each block of rows: the first row of each segment (rows of one class) in the block, then
-        its end, (n_segments + 1,). Kernels add up sums block by block.
+        """Yield one array for each block of rows, for kernels that add up sums block by block: the first row of each
+        segment (rows of one class) in the block, then its end, (n_segments + 1,).
 
         ``moves`` are the candidates, from `RowRatios.moves`; the more there are, the smaller are the blocks.
         """
@@ -888,7 +888,7 @@ class RowJoints:
         return *places, self._starts[features]
 
     def _blocks(self, n_features: int) -> Iterable[np.ndarray]:
-        """Return the offsets (n_segments + 1,) of the segments (rows of one class) in each block of rows, small enough
-        for ``n_features`` candidates.
+        """Yield one array for each block of rows: the first row of each segment (rows of one class) in the block, then
+        its end, (n_segments + 1,). Blocks are small enough for ``n_features`` candidates.
         """
         return self.block.blocks(8 * self._joint.shape[1] + n_features * self.block.codes.itemsize)

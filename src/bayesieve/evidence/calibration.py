@@ -399,8 +399,8 @@ class CalibrationRows:
         refitter: LevelRefitter | None = None,
         n_jobs: int | None = None,
     ) -> CalibrationRows:
-        """Return the rows of a coded table for the fit of weights: all rows, or a sample of `most_last_rows` if there
-        are more.
+        """Return the rows of a coded table for the fit of weights: all rows, or a sample if there are more than
+        `most_last_rows` allows.
 
         Parameters
         ----------

@@ -188,10 +188,11 @@ class Design:
 
 
 def build_design(shapes: Sequence[Shape], n_logits: int) -> Design:
-    """Number the parameters of all features, and return them with the sparse matrix from parameters to deviations.
+    """Number the parameters of all features; return their design, with the sparse matrix from parameters to deviations.
 
     A deviation is the correction, in nats, of the contribution that counts give to a cell: a level or a piece of one.
-    ``shapes`` hold the basis functions of each feature; ``n_logits`` is 1 for two classes, otherwise their number.
+    ``shapes`` hold the basis functions of each feature; ``n_logits`` is 1 for two classes, otherwise the number of
+    classes.
     """
     n_cells = np.array([shape.n_cells + 1 for shape in shapes], dtype=np.int64)
     first_cell = np.concatenate([[0], np.cumsum(n_cells)])
@@ -279,7 +280,7 @@ class EvidenceProblem:
     design : parameters of all features, and the sparse matrix that maps them to deviations of cells.
     n_classes : number of classes.
     n_rows, total : number and weight of the rows.
-    n_informative : number of rows that would be as informative if all classes had equal size.
+    n_informative : number of rows with classes of equal size that would be as informative, see `informative_rows`.
     expected_variance : prior variance of deviations that is tried first, in squared nats.
     n_jobs : number of threads that sum over chunks of rows; results do not depend on it.
     """
@@ -424,8 +425,8 @@ class EvidenceProblem:
         return np.concatenate(gradients), np.concatenate(curvatures)
 
     def whole_curvature(self, point: np.ndarray) -> Curvature | None:
-        """Return the curvature of the log loss over all rows at the parameters ``point`` (n_parameters, 1), with single
-        cells in the dense matrix.
+        """Return the curvature of the log loss over all rows at the parameters ``point`` (n_parameters, 1); its dense
+        matrix includes the coefficients of single cells.
 
         Return None if there are several logits or so many parameters that it takes too long. The curvature is computed
         from sums over the rows of each pair of cells, which basis functions convert to parameters.

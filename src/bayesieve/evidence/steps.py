@@ -230,7 +230,7 @@ def _log_bayes_of_rectangles(gradient: np.ndarray, curvature: np.ndarray, bounds
     ----------
     gradient, curvature : (n_first, n_second, n_logits) derivatives of the log loss, summed by the cells of both
         columns.
-    bounds : for each column, the ascending bounds of its intervals among the cells.
+    bounds : for each column, (n_intervals + 1,) ascending bounds of its intervals among the cells.
     """
     sums = [np.add.reduceat(np.add.reduceat(t, bounds[0][:-1]), bounds[1][:-1], axis=1) for t in (gradient, curvature)]
     together = float(averaged_log_bayes(_log_bayes(*sums).sum(axis=0)))

@@ -85,7 +85,11 @@ class GreedySearch(Search):
 
 
 class _GreedyRun:
-    """Run of one greedy search: its options, current subset, time limit and records."""
+    """Run of one greedy search: its options, current subset, time limit and records.
+
+    ``options`` is the search, ``problem`` its problem, and ``progress`` a function that is called after each move, or
+    None.
+    """
 
     def __init__(self, options: GreedySearch, problem: SubsetProblem, progress: Progress | None) -> None:
         self._options = options
