@@ -270,7 +270,7 @@ def test_errors() -> None:
         bayesieve.merge([first, SelectiveNB(calibrate=False).fit(X[1::3], y[1::3])])
     with pytest.raises(ValueError, match="Model 2 has the classes"):
         bayesieve.merge([first, SelectiveNB(calibrate=False).fit(X, np.where(y == 1, "yes", "no"))])
-    with pytest.raises(ValueError, match="first one has 'noise'"):
+    with pytest.raises(ValueError, match="differ in the columns 'noise'"):
         bayesieve.merge([first, SelectiveNB(calibrate=False).fit(X.drop("noise"), y)])
     for models in ([], [first, "model"]):
         with pytest.raises(ValueError, match="merge needs a list of fitted SelectiveNB models"):
