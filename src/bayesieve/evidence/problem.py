@@ -280,7 +280,7 @@ class EvidenceProblem:
     design : parameters of all features, and the sparse matrix that maps them to deviations of cells.
     n_classes : number of classes.
     n_rows, total : number and weight of the rows.
-    n_informative : number of rows with classes of equal size that would be as informative, see `informative_rows`.
+    n_informative : number of rows with classes of equal size that would be as informative as these rows.
     expected_variance : prior variance of deviations that is tried first, in squared nats.
     n_jobs : number of threads that sum over chunks of rows; results do not depend on it.
     """
