@@ -232,7 +232,10 @@ def join_neighbours(cumulated, log_factorials, target):
 
 @jit_inner
 def _slide_bounds(cumulated, bounds, reach, log_factorials):
-    """Move every inner bound to its best place within ``reach`` blocks, in rounds, until none moves."""
+    """Move every inner bound to its best place within ``reach`` blocks, in rounds, until none moves.
+
+    ``bounds`` (n_intervals + 1,), the ascending first blocks of the intervals and the number of blocks, is overwritten.
+    """
     has_moved = True
     while has_moved:
         has_moved = False
@@ -337,8 +340,9 @@ def improve_bounds(cumulated, bounds, reach, prior, log_factorials):
 
 @jit_inner
 def _part(a, b, sign, log_factorials):
-    """Return the cost in nats of the labels in the group with counts a + sign * b, less log v! for its v values; 0 if
-    empty.
+    """Return the cost in nats of the labels in one group, less log v! for its v values; 0 if it is empty.
+
+    Its counts are a + sign * b, for two rows ``a`` and ``b`` of ``counts`` (see the module).
     """
     n_classes = a.size - 1
     total = a[0] + sign * b[0]
@@ -426,7 +430,9 @@ def merge_pairs(table, sizes, log_factorials):
 def _cheapest_merge(table, units, costs, n, saved, log_factorials):
     """Return the two of the first ``n`` groups whose merge lowers the cost most, or -1 and -1 if no merge lowers it.
 
-    ``saved`` is the decrease of the prior if there is one group less.
+    table : (n_groups, n_counts) counts of the groups
+    units, costs : (n_groups,) number of values and cost in nats of each group; groups without values are skipped
+    saved : decrease of the prior in nats if there is one group less
     """
     best, into, out = -EPSILON, -1, -1
     for g in range(n):
@@ -444,9 +450,12 @@ def _cheapest_merge(table, units, costs, n, saved, log_factorials):
 
 @jit_inner
 def _merge_groups(group, table, units, costs, n_groups, prior, log_factorials):
-    """Merge the cheapest two groups until no merge lowers the cost; return the number of groups left.
+    """Merge the cheapest two groups until no merge lowers the cost; return the number of groups left. The last group
+    takes the number of the group that is merged into another one.
 
-    The last group takes the number of the group that is merged into another one.
+    group : (n_values,) group of each value, overwritten
+    table, units, costs : as in `_cheapest_merge`, overwritten
+    prior : (n_parts + 1,) cost in nats of encoding a partition, by its number of groups
     """
     while True:
         saved = prior[n_groups - 1] - prior[n_groups]

@@ -160,9 +160,11 @@ def count_distinct(values, class_codes, n_classes, most):
 
 @jit
 def count_in_cells(values, numbers, class_codes, weights, counts, lowest, highest):
-    """Add rows (or weights) by cell and class to ``counts``, and update the lowest and highest value of each cell.
+    """Add rows (or weights) by cell and class to ``counts`` (n_cells, n_classes), and update the ``lowest`` and
+    ``highest`` value of each cell (n_cells,). Rows of weight 0 are ignored.
 
-    Rows of weight 0 are ignored.
+    values, numbers, class_codes : (n_rows,) value, cell and class of each row
+    weights : (n_rows,) row weights, empty if all are 1
     """
     weighted = weights.size > 0
     for i in range(values.size):

@@ -153,10 +153,10 @@ class Feature(ShortRepr):
         """Errors of the contributions to the logits, by cell: the part shared with other features and the variance of
         the rest.
 
-        Return two arrays. The first, shape (n_cells + 1, n_logits, n_factors) in nats, holds the coefficients of error
-        factors: independent standard normal variables that the errors of all features share. The second, shape (n_cells
-        + 1, n_logits) in squared nats, holds the variances that remain. The last row of both is for unseen values; its
-        variance is that of the contribution over the training rows.
+        They are two arrays. The first, shape (n_cells + 1, n_logits, n_factors) in nats, holds the coefficients of
+        error factors: independent standard normal variables that the errors of all features share. The second, shape
+        (n_cells + 1, n_logits) in squared nats, holds the variances that remain. The last row of both is for unseen
+        values; its variance is that of the contribution over the training rows.
 
         A weight w below 1 shrinks counted contributions, which is optimal if w (1 - w) of the counting variance is
         squared bias; that bias is added. The fewer rows a level has, the more of its counting variance is added,
