@@ -82,7 +82,10 @@ class Differences:
 
     @classmethod
     def of(cls, first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray, **options: Any) -> Self:
-        """Return the differences of paired values, without pairs that have a missing value."""
+        """Return first minus second value of each pair, without pairs that have a missing value.
+
+        ``first`` and ``second`` have shape (n_repetitions,); ``options`` are further fields, such as ``over``.
+        """
         values = np.subtract(first, second, dtype=float)
         return cls(values[~np.isnan(values)], **options)
 

@@ -135,9 +135,9 @@ class Group:
         return cls(comparison, tuple(compress(group.names, is_complete)))
 
     def folds(self, measure: str, name: str) -> np.ndarray:
-        """Return the values of a measure on the folds of a data set, (n_splits, n_methods).
+        """Return the values of a measure on the folds of the data set ``name``, (n_splits, n_methods).
 
-        ``measure`` may be one of all methods, or a further one that some methods report.
+        ``measure`` is a performance measure, or a further measure that methods report by ``fold_figures``.
         """
         values = self.comparison.folds if measure in NUMBERS else self.comparison.figure
         return values(measure, name)[:, [self.comparison.methods.index(method) for method in self.methods]]

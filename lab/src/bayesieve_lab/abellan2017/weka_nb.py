@@ -102,7 +102,7 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return DeclaredEncoder(numeric="mdlp", categorical="values", missing="level", n_jobs=1)
 
     def fit(self, X: Any, y: Any) -> WekaNB:
-        """Fit to a table made by `declare` and its classes."""
+        """Fit to a table made by `declare` and its class labels ``y``, (n_rows,)."""
         encoder = self.new_encoder()
         return self.fit_coded(encoder.fit_transform_coded(X, y), encoder)
 
@@ -135,9 +135,10 @@ class WekaNB(ClassifierMixin, BaseEstimator):
         return class_information(counts) / np.log(2) >= float(self.select) * np.log(n_classes)
 
     def gains(self, X: Any, y: Any) -> dict[str, tuple[float, float]]:
-        """Return the information gain and the imprecise information gain of every column, in nats, by name.
+        """Return the information gain and the imprecise information gain of every column, both in nats, by name.
 
-        Columns are in descending order of information gain.
+        Columns are in descending order of information gain. ``X`` is a table made by `declare`, ``y`` (n_rows,) are its
+        class labels.
         """
         encoder = self.new_encoder()
         coded = encoder.fit_transform_coded(X, y)

@@ -40,7 +40,8 @@ class Tree:
     ----------
     merges, heights : features (from 1) of the first two merges, and the heights of these.
     next_height : height of the third merge.
-    n_clusters, n_combinations : number of clusters if the tree is cut at `HEIGHT`, and of combinations of features.
+    n_clusters : number of clusters if the tree is cut at `HEIGHT`.
+    n_combinations : number of ways to take one feature from each of these clusters.
     """
 
     merges: tuple[tuple[int, ...], ...]

@@ -60,12 +60,14 @@ def report(study: Blanquero2021, comparison: Comparison) -> Report:
     files: dict[str, str] = {}
 
     def add(title: str, table: TextTable) -> TextTable:
-        """Add a table to those that a terminal shows, and return it."""
+        """Append a table and its title to those that a terminal shows, and return the table."""
         tables.append((title, table))
         return table
 
     def draw(name: str, title: str, drawing: str) -> str:
-        """Add a drawing to the files of the report, and return Markdown that shows it."""
+        """Add ``drawing``, an SVG, to the files of the report, and return Markdown that shows it; ``name`` ends its
+        file name.
+        """
         files[f"{study.paper}-{name}.svg"] = drawing
         return f"![{title}]({study.paper}-{name}.svg)"
 
@@ -235,7 +237,10 @@ def _line(results: Results, data_set: PaperSet, method: str, *, two: bool, first
 
 
 def constraints_table(results: Results, *, smoothed: bool = True) -> TextTable:
-    """Return table 4 of the paper, with ours; ``smoothed`` adds the rates with smoothed probabilities."""
+    """Return table 4 of the paper beside our numbers: recalls, accuracy and number of features under constraints.
+
+    ``smoothed`` adds our recalls and accuracy with smoothed probabilities.
+    """
     name, q = AUSTRALIAN.ours, AUSTRALIAN.q
     methods = [CLASSIC, *(sparse_name(guide, q, bounds) for guide, bounds in CONSTRAINED[:3])]
     measures = (*_RECALLS, "accuracy")

@@ -76,9 +76,6 @@ def of_set(study: Boulle2007, name: str) -> dict[str, Any]:
     "rounds" has the number of starts with 0, 1, 2, ... rounds. "bounded" and "free" are the best costs with and without
     the paper's limit on rounds; "forward" and "whole" are standard deviations of the cost over the starts, after the
     first additions and at the end.
-
-    Returns the rounds, the best cost with and without the paper's limit on rounds, and standard deviations of the cost
-    over the starts, after the first additions and at the end.
     """
     X, y = study.load(name)
     coded = TableEncoder(prior="published", n_jobs=1).fit_transform_coded(X, y)
@@ -148,9 +145,9 @@ def optimal(n_rows: int, seed: int = 0) -> dict[str, Any]:
 
 
 def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Yield the measurements to make: the fields that identify each, and a function that returns its results.
+    """Yield the measurements to make: for each, the fields that identify it, and a function that returns its results.
 
-    ``most_cells`` is the largest number of rows times features to measure.
+    Tables with more than ``most_cells`` cells (rows times features) are omitted.
     """
     yield {"waveforms": _WAVEFORMS}, partial(optimal, _WAVEFORMS)
     for n_rows, n_features in FORWARD:

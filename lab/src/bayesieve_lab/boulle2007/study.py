@@ -32,7 +32,10 @@ class MeasuredNB(SelectiveNB):
     """
 
     def fold_figures(self, rows: Any, codes: np.ndarray) -> dict[str, float | None]:
-        """Return the compression rate on the test rows ``rows``, whose classes are ``codes`` (n_rows,), by name."""
+        """Return the compression rate on the test rows ``rows``, with the floor of `floored_compression_rate`, by name.
+
+        ``codes`` (n_rows,) are their classes.
+        """
         classes = np.arange(max(int(codes.max()), int(np.max(self.classes_))) + 1)
         log_proba = log_probabilities(self, rows, classes, self.n_rows_)
         prior = np.full(classes.size, np.log(0.5 / self.n_rows_))  # of a class without training rows

@@ -156,9 +156,10 @@ class ComparedTable:
         return data.frame[[*data.names, *time]], data.y, weights
 
     def __call__(self) -> tuple[Any, Any, Any]:
-        """Return features, labels and weights like `read`.
+        """Return features, labels and row weights; CommandError, which names the file, if they cannot be split into
+        folds.
 
-        Messages name the file, because tables may be read in parallel.
+        The file is named because tables may be read in parallel.
         """
         path = shown(self.path)
         try:
@@ -169,9 +170,10 @@ class ComparedTable:
 
 
 def _compared_tables(given: Any) -> list[ComparedTable]:
-    """Return the tables with their options, checked against the headers of all files.
+    """Return the tables that the command line names, each with the roles of its columns.
 
-    Ignored columns may be absent from some tables; the weight column and columns with a given kind must be in all.
+    The headers of all files are checked: ignored columns may be absent from some tables; the weight column and columns
+    with a given kind must be in all.
     """
     paths, targets = given.table, list(given.target)
     if len(targets) not in (1, len(paths)):

@@ -360,12 +360,10 @@ class FoldRun:
         self._coded_tests: dict[str, tuple[Any, float]] = {}
 
     def __call__(self, name: str, estimator: Any) -> dict[str, Any]:
-        """Run the unfitted classifier ``estimator`` on the fold; return a dictionary of measures or an error message,
-        see `Result`.
+        """Run the unfitted classifier ``estimator`` on the fold; return its measures, or an error message, as a
+        `Result`.
 
         ``name`` is its name in the results. KeyboardInterrupt is raised after Ctrl-C in its search.
-
-        Raises KeyboardInterrupt after Ctrl-C in its search.
         """
         row: dict[str, Any] = {
             "data": self._train.name,

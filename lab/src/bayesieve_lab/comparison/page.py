@@ -168,7 +168,7 @@ class Compared:
 
 
 def _over_data(means: np.ndarray) -> np.ndarray:
-    """Return means over the data sets that have a value, (n_methods,), of ``means`` (n_data, n_methods)."""
+    """Return means of ``means`` (n_data, n_methods) over the data sets on which a method has a value, (n_methods,)."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(means, axis=0) / (~np.isnan(means)).sum(axis=0))
 

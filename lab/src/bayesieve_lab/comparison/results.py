@@ -319,8 +319,9 @@ def means_over_folds(folds: Sequence[np.ndarray], n_methods: int) -> np.ndarray:
 
 
 def _over_data(means: np.ndarray) -> np.ndarray:
-    """Return means over data sets, (n_methods,), of ``means`` (n_data, n_methods); NaN for a method that lacks a data
-    set.
+    """Return means over data sets of ``means`` (n_data, n_methods), (n_methods,).
+
+    They are NaN for a method that has no value on a data set.
     """
     with np.errstate(invalid="ignore"):
         return means.mean(axis=0) if len(means) else np.full(means.shape[1], np.nan)

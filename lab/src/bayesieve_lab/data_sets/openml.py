@@ -107,10 +107,10 @@ def _kinds(entry: Entry, names: list[str], dropped: list[str]) -> dict[str, str]
 
 
 def _frame(bunch: Any, dropped: list[str], kinds: Mapping[str, str]) -> Any:
-    """Return the features of a data set as scikit-learn returned it, as a polars frame.
+    """Return the features of a data set of OpenML as a polars frame.
 
-    Columns in ``dropped`` are omitted; ``kinds`` has kinds that differ from OpenML's. ``bunch`` is the result of
-    scikit-learn's `fetch_openml`.
+    ``bunch`` is the result of scikit-learn's `fetch_openml`. Columns in ``dropped`` are omitted; ``kinds`` has, by
+    name, the kinds of columns that differ from OpenML's.
     """
     categories: Mapping[str, list[Any]] = bunch.categories or {}
     columns = {

@@ -56,7 +56,7 @@ class Panel:
 
 
 def scatter(title: str, panels: Sequence[Panel], *, columns: int = 3) -> str:
-    """Return an SVG with the panels in rows of ``columns``, and a legend."""
+    """Return an SVG with the panels, ``columns`` of them in each row, and a legend."""
     frames: dict[str, dict[str, list[Any]]] = {}
     charts = []
     named = {one.name: one.colour for panel in panels for one in panel.series}

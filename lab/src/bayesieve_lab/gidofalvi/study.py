@@ -165,8 +165,9 @@ class Gidofalvi(Study):
         return tuple(path for campaign in self.campaigns if (path := self._file(results, campaign)) is not None)
 
     def _file(self, results: Path | None, campaign: Campaign) -> Path | None:
-        """Return the path of the results of a campaign: ``results`` for simulated donors, otherwise a file next
-        to it.
+        """Return the path of the results of a campaign; None if ``results`` is None.
+
+        It is ``results`` for simulated donors, otherwise a file next to it.
         """
         if results is None or campaign.name == SIMULATED:
             return results

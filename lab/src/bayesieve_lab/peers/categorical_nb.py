@@ -85,7 +85,7 @@ class QuantileNB(LevelsPeer):
 
 
 def _deciles(numbers: np.ndarray) -> np.ndarray:
-    """Return the bounds between tenths of the known numbers, ascending; each is the start of the interval above it.
+    """Return the bounds between tenths of the known numbers, (n_bounds,), ascending; each starts the interval above it.
 
     Bounds of intervals without rows are omitted. ``numbers`` (n_rows,) may have NaN.
     """

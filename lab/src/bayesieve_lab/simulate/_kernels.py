@@ -111,9 +111,11 @@ def kolmogorov_smirnov(ranks, n_ranks, half, out):
 
 @jit_inner
 def kolmogorov_smirnov_long(ranks, half, out):
-    """Write half * D of every window of a long series into ``out``, as `kolmogorov_smirnov`.
+    """Write half * D of every window of a long series into ``out``, (n_windows,), for the Kolmogorov-Smirnov statistic
+    D.
 
-    The series is cut into pieces that are ranked separately, so that time is linear in its length.
+    ``ranks`` (n_points,) are ranks of the series, and ``half`` the points on each side of the cut. The series is cut
+    into pieces that are ranked separately, so that time is linear in its length.
     """
     step = max(256, 4 * half)
     for first in range(0, out.size, step):

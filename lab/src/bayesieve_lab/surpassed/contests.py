@@ -128,7 +128,7 @@ def _of_rabenoro(folder: Path | None) -> Contest:
     best = "Backward-forward, probability"
 
     def methods(_: str) -> Makers:
-        """Return functions that create the methods, by name."""
+        """Return functions that create the methods, by name; they are the same for all data sets."""
         return {best: lambda: Timed(study.methods()[best])} | _timed(OTHERS, lambda model: Timed(OnIndicators(model)))
 
     data = {name: partial(_numbered, lambda name: study.data()[name](), name) for name in study.data()}
@@ -147,7 +147,7 @@ def _of_gidofalvi(campaign: str, n_draws: int, folder: Path | None) -> Contest:
         return TimedCampaign(CampaignNB(as_published("forward-MSE"), one.gifts, response=one.response))
 
     def methods(_: str) -> Makers:
-        """Return functions that create the methods, by name."""
+        """Return functions that create the methods, by name; they are the same for all data sets."""
         return {BEST_OF_DONORS: best} | _timed(OTHERS, lambda model: TimedLetters(model, one.gifts, one.response))
 
     return Contest("gidofalvi", BEST_OF_DONORS, study.data(), study.protocol, methods)

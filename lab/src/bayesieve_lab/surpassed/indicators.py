@@ -23,7 +23,10 @@ class OnIndicators(ClassifierMixin, BaseEstimator):
         self.model = model
 
     def fit(self, X: Any, y: np.ndarray) -> OnIndicators:
-        """Set the thresholds on engine scores ``X`` (a polars frame), and fit the classifier to the indicators."""
+        """Set the thresholds on engine scores ``X``, a polars frame, and fit the classifier to the indicators.
+
+        ``y`` (n_rows,) are class labels.
+        """
         self.encoder_ = EngineIndicators()
         self.model.fit(indicator_frame(self.encoder_.fit_transform_coded(X, y)), y)
         self.n_features_selected_ = getattr(self.model, "n_features_selected_", None)
