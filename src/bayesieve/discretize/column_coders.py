@@ -503,7 +503,9 @@ def read_classes(
 
 @dataclass(frozen=True)
 class FittedColumns:
-    """Fitted levels of all columns, with their MODL costs and the costs of a single level, in nats."""
+    """Fitted levels of all columns, with their MODL costs in nats, ``costs``, and the costs of a single level,
+    ``null_costs``; both have the shape (n_columns,).
+    """
 
     levels: TableLevels
     costs: np.ndarray

@@ -183,7 +183,15 @@ class CountedColumns:
 
 
 class TableBlocks:
-    """Table in memory that is read block by block; implements `Blocks`."""
+    """Table in memory that is read block by block; implements `Blocks`.
+
+    Parameters
+    ----------
+    table, target, weights : columns, classes and weights (None for all 1) of the rows.
+    engine : storage of the codes.
+    n_jobs : threads.
+    blocks : slices of rows that are read at a time.
+    """
 
     reading_bytes = None
     row_hashes: np.ndarray | None = None

@@ -125,6 +125,7 @@ class CountTask:
 
     Attributes
     ----------
+    chunk, reading : rows and columns to read.
     count, options : function ``count(column, rows, option)`` that counts the values of a column, and the option of each
         column.
     hashes : whether to hash the rows.
@@ -158,6 +159,7 @@ class CodeTask:
 
     Attributes
     ----------
+    chunk, reading : rows and columns to read.
     levels : levels of each column.
     sample : ascending positions of rows in the chunk whose values are returned as well; None for no rows.
     """

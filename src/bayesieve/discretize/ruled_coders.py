@@ -158,8 +158,15 @@ def for_other_rows(coder: ColumnCoder, levels: Sequence[FeatureLevels], i: int, 
 
 
 class Ruled:
-    """Mixin of coders of one column by a user's rule; another coder (``base``) decides whatever the rule does not
-    fix.
+    """Mixin of coders of one column by a user's rule.
+
+    Parameters
+    ----------
+    base : coder that decides whatever the rule does not fix.
+    rule : rule of the column.
+    name, type_ : name and `Column.type` of the column.
+    are_categories : whether groups in the rule hold canonical texts of categories, rather than values as a user writes
+        them.
     """
 
     is_alone = True

@@ -30,7 +30,11 @@ MOST_ROUNDS = 2
 
 
 class BlockRows:
-    """Classes and weights of a block of rows; ``weights`` is empty if all are 1."""
+    """Classes and weights of a block of rows.
+
+    ``classes`` (n_rows,) are class codes, and ``weights`` (n_rows,) row weights; the attribute is empty if all are 1.
+    The attribute `order` is the order of the rows by class.
+    """
 
     def __init__(self, classes: np.ndarray, n_classes: int, weights: np.ndarray | None) -> None:
         self.classes, self.n_classes = classes, n_classes
@@ -39,8 +43,9 @@ class BlockRows:
 
 
 class Distinct:
-    """Estimate of the number of distinct hashes from the smallest ones (bottom-k sketch); sketches of blocks can be
-    added.
+    """Estimate of the number of distinct ``hashes`` from the smallest ones (bottom-k sketch).
+
+    ``int`` returns the estimate; sketches of blocks can be added.
     """
 
     def __init__(self, hashes: np.ndarray) -> None:
@@ -204,7 +209,9 @@ class NumberSketch:
 
 @dataclass(frozen=True)
 class Room:
-    """Limits on the distinct values of a column: their number, and the bytes of all their texts."""
+    """Limits on the distinct values of a column: their number ``values``, and the bytes of all their texts,
+    ``text_bytes``.
+    """
 
     values: int
     text_bytes: int

@@ -311,8 +311,8 @@ def _stability(
 
 
 def _resampled(rng: np.random.Generator, n_resamples: int, *tables: np.ndarray) -> list[np.ndarray]:
-    """Draw ``n_resamples`` bootstrap samples of each table of counts. All ``tables`` have one shape (n_groups,
-    n_levels); return an array (n_resamples, n_groups, n_levels) for each.
+    """Draw ``n_resamples`` bootstrap samples of each table of counts by the generator ``rng``. All ``tables`` have one
+    shape (n_groups, n_levels); return an array (n_resamples, n_groups, n_levels) for each.
 
     Counts are drawn from Poisson distributions, which needs no loop over rows. Large counts use the normal
     approximation, which is faster.

@@ -509,7 +509,7 @@ def _p_value(difference: float, error: float, freedom: float) -> float:
 
 
 def _swaps(segment: Segment, weights: np.ndarray, hit: np.ndarray, chosen: Sequence[np.ndarray]) -> Any:
-    """Return the polars dataframe `Challenge.swaps`.
+    """Return the polars dataframe `Challenge.swaps` of the rows in ``segment``.
 
     ``hit`` (n_rows,) is a mask of the rows of the positive class, ``weights`` (n_rows,) are the row weights before the
     scaling in `Segment`, and ``chosen`` holds masks of the rows that champion and challenger select.

@@ -28,6 +28,12 @@ class Measure:
 
     Attributes
     ----------
+    name : str
+        Name of the criterion or score.
+    lower_is_better : bool
+        Whether lower values are better.
+    on_validation : bool
+        Whether it is measured on validation rows, rather than the criterion that guides the search.
     title, capitalised : str
         Title for the middle of a sentence, and for its start.
     heading : str

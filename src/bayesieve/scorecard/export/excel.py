@@ -116,6 +116,7 @@ class _Line:
     """One line of the sheet "Work".
 
     Each formula is written together with its result for an empty applicant, so that the file shows values when opened.
+    ``at`` is the number of the line, from 0. The dict `results` holds the results by address.
     """
 
     def __init__(self, sheet: Any, at: int) -> None:
@@ -133,7 +134,7 @@ class _Line:
 
 
 class _Sheets:
-    """Builder of the sheets of a workbook from a `Plan` and the options of an `Excel` export."""
+    """Builder of the sheets of the XlsxWriter workbook ``book``, from a `Plan` and the options of an `Excel` export."""
 
     def __init__(self, book: Any, plan: Plan, export: Excel) -> None:
         self.plan, self.export, self.is_binary = plan, export, len(plan.classes) == 2

@@ -44,8 +44,14 @@ def _in_r(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Syntax:
-    """Literals of a programming language: a function for single values, the brackets of dicts, lists and numeric
-    vectors, and separators.
+    """Literals of a programming language.
+
+    Attributes
+    ----------
+    scalar : function that returns a single value as a literal
+    named, listed, numbers : opening and closing brackets of dicts, of lists, and of numeric vectors
+    between : separator between a name and its value
+    last : separator after the last entry of a literal over several lines
     """
 
     scalar: Callable[[Any], str]

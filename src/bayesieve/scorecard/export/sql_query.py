@@ -45,9 +45,10 @@ _table: Any = exp.table_  # typed as Any, because its signature does not accept 
 class Query:
     """SQL query that scores a table, built in stages; each stage is a sub-select over the previous stage.
 
-    Scores are log P(class) - log P(first class), in nats; for two classes they are the log odds of the positive class.
-    Expressions are trees of sqlglot, which writes them in the dialect. Line breaks are set here, because sqlglot puts
-    every level of nesting on a line of its own.
+    ``plan`` is the scorecard to export, and ``options`` the `Sql` export with its options. Scores are log P(class) -
+    log P(first class), in nats; for two classes they are the log odds of the positive class. Expressions are trees of
+    sqlglot, which writes them in the dialect. Line breaks are set here, because sqlglot puts every level of nesting on
+    a separate line.
     """
 
     def __init__(self, plan: Plan, options: Any) -> None:
