@@ -81,7 +81,7 @@ def judge_compromise(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ..
         }
         both = {what: pair for what, pair in pairs.items() if all(pair)}
 
-        def sample(pair: Any, field: str) -> Differences:
+        def sample(pair: Sequence[Any], field: str) -> Differences:
             """Return the differences of the list ``field`` over the folds, first minus second measurement of a pair.
 
             For "seconds", they are differences of log10.

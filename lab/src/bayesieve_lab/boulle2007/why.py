@@ -213,7 +213,9 @@ def print_change(title: str, change: np.ndarray) -> None:
         print_line(title, [*change, *(change / 30)], digits=4)
 
 
-def _by_value(study: Boulle2007, X: Any, codes: np.ndarray, unseen: Any) -> Iterator[Tested]:
+def _by_value(
+    study: Boulle2007, X: Any, codes: np.ndarray, unseen: Callable[[CodedTable, CodedTable], CodedTable] | None
+) -> Iterator[Tested]:
     """Yield the predictions of NB(EF), naive Bayes on equal-frequency intervals, for the test rows of each fold.
 
     Categories are coded one by one. ``codes`` (n_rows,) are the classes of the table ``X``. ``unseen`` is a function

@@ -37,7 +37,7 @@ from bayesieve_lab.comparison.comparing import compare_many
 from bayesieve_lab.comparison.differences import average_ranks, critical_difference, friedman, wilcoxon_holm
 from bayesieve_lab.comparison.folds import RepeatedFolds, TimeFolds
 from bayesieve_lab.comparison.page import fewest_data_sets
-from bayesieve_lab.comparison.results import standings
+from bayesieve_lab.comparison.results import Comparison, Standing, standings
 from bayesieve_lab.peers import PEERS
 
 _KEPT, _FOLDS, _PAGE = "results.jsonl", "folds.csv", "comparison.html"
@@ -104,7 +104,9 @@ def _names(text: str, choices: Collection[str], what: str) -> list[str]:
     return names
 
 
-def _write(comparison: Any, tables: Sequence[ComparedTable], measure: str, output: Path) -> list[tuple[str, Path]]:
+def _write(
+    comparison: Comparison, tables: Sequence[ComparedTable], measure: str, output: Path
+) -> list[tuple[str, Path]]:
     """Write the folds and the page into the folder ``output``; return the kind and path of each file, and of the
     results.
 
@@ -236,7 +238,7 @@ _LEVEL = 0.05
 _SAME = 1e-12
 
 
-def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequence[tuple[str, Path]]) -> None:
+def show_comparison(screen: Screen, comparison: Comparison, measure: str, written: Sequence[tuple[str, Path]]) -> None:
     """Print the methods of a comparison, the best by ``measure`` first, with tests and errors, and the written files.
 
     ``written`` has the kind and path of each file.
@@ -255,7 +257,7 @@ def show_comparison(screen: Screen, comparison: Any, measure: str, written: Sequ
     screen.pairs([(name, str(path)) for name, path in written])
 
 
-def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
+def _show_table(screen: Screen, comparison: Comparison, measure: str) -> None:
     """Print the measures of every method on one table, with average ranks and tests over the folds.
 
     Methods are ordered and tested by ``measure``.
@@ -282,7 +284,7 @@ def _show_table(screen: Screen, comparison: Any, measure: str) -> None:
         )
 
 
-def _show_tables(screen: Screen, comparison: Any, measure: str) -> None:
+def _show_tables(screen: Screen, comparison: Comparison, measure: str) -> None:
     """Print the best method on every table by ``measure``, then means and average ranks over tables, and tests over
     tables.
     """
@@ -311,7 +313,7 @@ def _show_tables(screen: Screen, comparison: Any, measure: str) -> None:
         screen.line(sentence)
 
 
-def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[str, Any]) -> None:
+def _show_winners(screen: Screen, comparison: Comparison, measure: str, stands: dict[str, list[Standing]]) -> None:
     """Print one line per table: its rows, and the best and the second-best method by ``measure``.
 
     ``stands`` are the `standings` of the methods by name of the table.
@@ -338,7 +340,7 @@ def _show_winners(screen: Screen, comparison: Any, measure: str, stands: dict[st
     screen.table(columns, rows)
 
 
-def _show_means(screen: Screen, comparison: Any, order: Sequence[int]) -> None:
+def _show_means(screen: Screen, comparison: Comparison, order: Sequence[int]) -> None:
     """Print means of the main measures over tables, one line per method; ``order`` has positions of the methods to
     print.
     """
@@ -354,7 +356,7 @@ def _show(screen: Screen, first: str, rows: Sequence[Sequence[Any]], titles: Seq
     screen.table([Heading(first), *numbers(*(titles or map(_column_title, _SPREAD)))], rows, strong=(0,))
 
 
-def _with_results(comparison: Any, measure: str) -> np.ndarray:
+def _with_results(comparison: Comparison, measure: str) -> np.ndarray:
     """Return means over folds by table and method, (n_tables, n_methods); NaN if a method failed.
 
     Tables without results of the measure are omitted.
@@ -363,7 +365,7 @@ def _with_results(comparison: Any, measure: str) -> np.ndarray:
     return matrix[~np.isnan(matrix).all(axis=1)]
 
 
-def _means(comparison: Any, measure: str, digits: int) -> list[str]:
+def _means(comparison: Comparison, measure: str, digits: int) -> list[str]:
     """Return the mean of a measure over tables as text with ``digits`` decimals, one for each method.
 
     It is a dash for a method without results on a table, because means over different tables are not comparable.
@@ -453,7 +455,7 @@ def _number_text(value: float | None, digits: int) -> str:
     return _UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
-def _p_text(standing: Any) -> str:
+def _p_text(standing: Standing) -> str:
     """Return the p-value of a method (a `Standing`) against the best one as text; "best" for the best one itself."""
     test = standing.against_best
     if test is None:

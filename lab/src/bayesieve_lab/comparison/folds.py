@@ -99,7 +99,10 @@ class RepeatedFolds(ShortRepr):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Numbers that determine the folds, as saved in files; adding repeats does not change the first ones."""
+        """Number of folds and seed, by name, as saved in files.
+
+        The number of repeats is omitted, because adding repeats does not change the earlier folds.
+        """
         return {"folds": self.n_folds, "seed": self.seed}
 
     def split(self, labels: np.ndarray) -> list[Fold]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from bayesieve.statistics.metrics import LOWER_IS_BETTER, MEASURES
 from bayesieve_lab.comparison import differences as tests_of
 from bayesieve_lab.comparison.critical_difference import critical_difference_figure, fold_rank_figure
 
+if TYPE_CHECKING:
+    from bayesieve_lab.comparison.results import Comparison
+
 ALPHA = 0.05
 """Significance level of all tests."""
 EFFORTS = {"n_features": "Features", "fit_seconds": "Fit", "predict_seconds": "Predict"}
@@ -31,7 +34,11 @@ _SAME = 1e-12
 
 
 def render_comparison(
-    comparison: Any, *, title: str = "Comparison of methods", measure: str = "accuracy", reference: str | None = None
+    comparison: Comparison,
+    *,
+    title: str = "Comparison of methods",
+    measure: str = "accuracy",
+    reference: str | None = None,
 ) -> str:
     """Render a comparison of methods as a self-contained HTML document.
 
@@ -104,7 +111,7 @@ class Compared:
     corrected : function of the name of a measure, `i` and `j` that returns the test of `_corrected`, cached.
     """
 
-    def __init__(self, comparison: Any, first: str, reference: str | None = None) -> None:
+    def __init__(self, comparison: Comparison, first: str, reference: str | None = None) -> None:
         self.data, self.methods = comparison.data, comparison.methods
         if first not in MEASURES:
             raise ValueError(f"There is no measure {first!r}; choose one of {', '.join(MEASURES)}.")
@@ -429,7 +436,7 @@ def ranks_figure(folds: Compared) -> Figure:
     return part.figure
 
 
-def methods_figure(comparison: Any, kind: str, measure: str) -> Figure:
+def methods_figure(comparison: Comparison, kind: str, measure: str) -> Figure:
     """Return the figure of a comparison of a ``kind``, "tradeoff" or "ranks", by ``measure``; see `Comparison.plot`.
 
     A ValueError is raised if there is no such kind, or nothing to draw.

@@ -35,7 +35,7 @@ RANKINGS: dict[str, Callable[[CodedTable], np.ndarray]] = {
 }
 
 
-def coded(study: Any, number: int) -> tuple[CodedTable, CodedTable]:
+def coded(study: Rabenoro2015, number: int) -> tuple[CodedTable, CodedTable]:
     """Return the coded training and test series of draw ``number`` of a study, with their classes."""
     scores, labels = study.draw(number)
     encoder, n = EngineIndicators(study.grid), study.n_series
@@ -63,7 +63,7 @@ def redundancy(fit: CodedTable, features: np.ndarray) -> float:
     return float(pairs[np.triu_indices(features.size, 1)].mean())
 
 
-def measured(study: Any, number: int) -> dict[str, dict[str, float]]:
+def measured(study: Rabenoro2015, number: int) -> dict[str, dict[str, float]]:
     """Return results of each filter on draw ``number``: "features", "error" and "leading", by name of the filter.
 
     They are the size and test error of the selected subset, and the redundancy of the first 19 indicators, in nats.

@@ -55,7 +55,7 @@ def _pairs(first: str, second: str) -> tuple[tuple[str, str], ...]:
 
 
 def _on_second_half(claim: Claim) -> Claim:
-    """Return a copy of a claim about the variants of the searches that are guided by the second half of the rows."""
+    """Return the claim for those variants of its searches that are guided by the second half of the rows."""
     searches = {wrapper.key for wrapper in WRAPPERS}
     pairs = (tuple(f"{key}{SECOND_HALF}" if key in searches else key for key in pair) for pair in claim.pairs)
     return replace(claim, sentence=f"{claim.sentence} (guided by the second half)", pairs=tuple(pairs))  # type: ignore[arg-type]

@@ -142,8 +142,8 @@ def halve(train: CodedTable, smoothing: Smoothing) -> Halves:
 class SubsetChoice(ClassifierMixin, BaseEstimator):
     """Naive Bayes on coded features that are selected by means of two halves of the training rows.
 
-    Probabilities are fitted to the first half of the rows of every class, which also guides the search. The smallest
-    subset of lowest error on the other half is selected. Rows should be in random order.
+    Probabilities are fitted to the first half of the rows of every class; the search is guided by this half, too. The
+    subset of lowest error on the other half is selected, the smallest of equal ones. Rows should be in random order.
 
     Parameters
     ----------

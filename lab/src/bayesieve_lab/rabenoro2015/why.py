@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def variants(study: Any, number: int) -> Iterator[tuple[str, Callable[[], np.nda
             yield f"{wrapper.key}, phases by their criterion", partial(search, halves, wrapper, blind=True), *plain
 
 
-def ranked(halves: Halves, form: Any, size: int | None = None) -> np.ndarray:
+def ranked(halves: Halves, form: Literal["difference", "quotient"], size: int | None = None) -> np.ndarray:
     """Return a mask (n_features,) of the subset that mRMR selects, in the form "difference" or "quotient".
 
     It has the first ``size`` features or, if that is None, the leading features with the lowest error on the second

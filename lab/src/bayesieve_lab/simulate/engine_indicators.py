@@ -246,9 +246,9 @@ def _shared_out(room: np.ndarray, total: int) -> np.ndarray:
 
 
 def _quantiles(column: np.ndarray, count: int) -> list[float]:
-    """Return ``count`` different values of a column, ascending, all below its largest value.
+    """Return ``count`` different values that occur in a column, ascending, all below its largest value.
 
-    They are the nearest ones above equally spaced quantiles.
+    They are the nearest values above equally spaced quantiles.
     """
     values, frequencies = np.unique(column, return_counts=True)
     below = np.cumsum(frequencies)[:-1] / column.size if column.size else np.empty(0)
