@@ -33,7 +33,8 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile ``function`` when it is first called, and save the machine code on disk if a folder is writable.
+    """Return ``function`` compiled by Numba when it is first called; the machine code is saved on disk if a folder is
+    writable.
 
     Otherwise (a read-only installation without a home folder) every process compiles the kernel again, and a warning
     says how to change that.
@@ -52,9 +53,10 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 def read_only(array: Any) -> Any:
-    """Return a read-only view of an array for a kernel, whose machine code depends on whether arrays can be written.
+    """Return a read-only view of an array, to be passed to a kernel.
 
-    Some libraries hand over read-only arrays and others do not: with these views, a kernel is compiled once for both.
+    Numba compiles a kernel anew for read-only arrays. Some libraries provide read-only arrays and others do not; with
+    these views, a kernel is compiled once for both.
     """
     view = array.view()
     view.flags.writeable = False
@@ -62,7 +64,7 @@ def read_only(array: Any) -> Any:
 
 
 def jit_inner(function: Callable[..., Any]) -> Any:
-    """Compile a kernel that only other kernels call. Its code becomes part of theirs.
+    """Return ``function`` compiled for calls from other kernels only; its code becomes part of theirs.
 
     It is neither saved by itself nor callable from Python, which saves compile time.
     """
@@ -70,11 +72,11 @@ def jit_inner(function: Callable[..., Any]) -> Any:
 
 
 def jit_sum(function: Callable[..., Any]) -> Any:
-    """Compile like `jit_inner`, for loops that end in a sum. The compiler may add terms in any order and fuse
-    multiplications with additions, without which it cannot vectorise such loops.
+    """Return ``function``, a loop that ends in a sum, compiled for calls from other kernels only.
 
-    Infinities and NaN keep their meaning. Sums may differ by rounding between kinds of processors, never between runs
-    or numbers of threads.
+    The compiler may add terms in any order and fuse multiplications with additions, without which it cannot vectorise
+    such loops. Infinities and NaN keep their meaning. Sums may differ by rounding between kinds of processors, never
+    between runs or numbers of threads.
     """
     return _inner(function, fastmath={"reassoc", "contract"})
 
@@ -88,8 +90,7 @@ def _inner(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class _Timer:
-    """Stopwatch for compilation: the seconds during which any of its functions runs, in any thread; nested calls count
-    once.
+    """Stopwatch for compilation: time during which at least one of the timed functions runs, in any thread.
 
     Garbage collection is off meanwhile. The compiler creates so many long-lived objects that scanning them repeatedly
     takes a sixth of its time.
@@ -135,16 +136,17 @@ COMPILE_TIME = _Timer()
 
 @cache
 def kernel_sources() -> tuple[tuple[str, str], ...]:
-    """Return name and hash of this file, which holds the compiler options, and of all files of kernels.
+    """Return pairs of the name and the hash of this file, which holds the compiler options, and of each file of
+    kernels.
 
-    Saved machine code is valid only for equal hashes.
+    Saved machine code is valid only if all hashes are unchanged.
     """
     own = Path(__file__)
     return (own.name, _hash(own.read_text(encoding="utf-8"))), *hashed_kernels(own.parent)
 
 
 def hashed_kernels(package: Path) -> tuple[tuple[str, str], ...]:
-    """Return name and hash of each file of kernels in the folder of a package.
+    """Return pairs of the name and the hash of each file of kernels in ``package``, the folder of a package.
 
     Compiled code contains the values of imported constants, so the hash includes the lines that define them in other
     files.
@@ -198,10 +200,10 @@ def _nothing() -> None:
 
 @cache
 def processors() -> tuple[str, ...]:
-    """Return the names of processors whose code runs on this machine, the fastest first.
+    """Return the names of processors whose compiled code this machine can run, the fastest first.
 
-    They are this processor itself, any with 256-bit vectors (x86-64-v3), which wrapper searches need, and any of its
-    kind.
+    The first is this machine's own processor (or NUMBA_CPU_NAME). "x86-64-v3" follows if it has 256-bit vectors, which
+    wrapper searches need, and "generic", any processor of this architecture, is last.
     """
     from llvmlite.binding import get_host_cpu_name
     from numba.core.codegen import get_host_cpu_features
@@ -212,10 +214,11 @@ def processors() -> tuple[str, ...]:
 
 
 def stamp(family: str) -> Path | None:
-    """Return the path of a marker file that exists once a family of kernels has been compiled.
+    """Return the path of a marker file that exists if the group of kernels ``family`` has been compiled and saved.
 
-    ``family`` names a group of kernels, as for ``bayesieve compile``. The file stands for the current versions, and for
-    the first of the `processors` for which there is one. Return None if nothing can be saved.
+    ``family`` is a name of ``bayesieve compile``. The name of the file depends on the versions of kernels, Numba and
+    Python, and on the processor. Return the first existing file in the order of `processors`; if none exists, the one
+    for this processor. Return None if compiled code cannot be saved.
     """
     import numba
 
@@ -232,10 +235,11 @@ def stamp(family: str) -> Path | None:
 
 @contextmanager
 def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
-    """Compile families of kernels in other processes while the ``with`` block runs, unless they are on disk already.
+    """Compile groups of kernels in other processes while the ``with`` block runs, unless they are saved on disk
+    already.
 
-    Numba compiles one kernel at a time in a process, so several processes are faster. This process compiles the rest.
-    ``families`` are names of groups of kernels, as for ``bayesieve compile``.
+    ``families`` are names of groups, as for ``bayesieve compile``. Numba compiles one kernel at a time in a process, so
+    several processes are faster. Kernels that are not in these groups are compiled by this process.
     """
     started: list[subprocess.Popen[bytes]] = []
     wanted = bool(families and sys.executable) and os.environ.get(ALONE) != "1"
@@ -255,7 +259,7 @@ def compiling_elsewhere(families: Sequence[str]) -> Iterator[None]:
 
 
 def start(family: str) -> subprocess.Popen[bytes]:
-    """Start and return a process that compiles a family of kernels (``bayesieve compile FAMILY``)."""
+    """Start and return a process that compiles the group of kernels ``family`` (``bayesieve compile FAMILY``)."""
     command = [sys.executable, "-m", "bayesieve", "compile", family, "--quiet"]
     nowhere = subprocess.DEVNULL
     return subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, env={**os.environ, ALONE: "1"})

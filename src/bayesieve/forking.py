@@ -26,11 +26,13 @@ class _Threads:
             os.register_at_fork(before=self._look, after_in_child=self._lose)
 
     def _look(self) -> None:
-        """Store, just before a fork, whether threads of polars run; called by the operating system's hook."""
+        """Store whether threads of polars run in this process; called by the operating system's hook just before a
+        fork.
+        """
         self._before_fork = self.are_lost or _polars_threads_run()
 
     def _lose(self) -> None:
-        """Store, in the forked process, that the threads that ran before the fork are lost."""
+        """Store that threads which ran before the fork are lost; called by the hook in the forked process."""
         self.are_lost = self._before_fork
 
 

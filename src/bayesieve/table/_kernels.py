@@ -39,13 +39,16 @@ def code_numbers(
 
 @jit
 def _code_numbers(values, columns, cuts, starts, missing, codes):
-    """Write the interval code of each value into ``codes``; the arguments are those of `code_numbers`.
+    """Write the interval code of each value into ``codes``: the number of the feature's cut points below the value.
 
-    ``starts`` (n_features + 1,) are the positions of each feature's first cut point in ``cuts``. No branch depends on
-    the data, so that the compiler emits vector instructions.
+    ``values`` (n_columns, n_rows) are numbers, NaN = missing; ``columns`` (n_features,) is the row of ``values`` for
+    each feature; ``cuts`` are the ascending cut points of all features, those of feature i from ``starts[i]`` on,
+    ``starts`` (n_features + 1,); ``missing`` (n_features,) is the code of NaN; ``codes`` (n_features, n_rows) is
+    overwritten.
 
     Few cut points are each compared with every value of a block of rows. Many cut points are searched by bisection:
-    they are padded with +inf to one less than a power of two, so that every value takes the same number of steps.
+    they are padded with +inf to one less than a power of two, so that every value takes the same number of steps. No
+    branch depends on the data, so that the compiler emits vector instructions.
     """
     position = np.empty(_BLOCK, np.int64)
     for i in range(columns.size):
@@ -80,9 +83,10 @@ def _code_numbers(values, columns, cuts, starts, missing, codes):
 
 @jit
 def code_addresses(addresses: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Code Python objects by their memory addresses, (n_rows,): write the code of each row into ``codes``, (n_rows,).
+    """Code Python objects by ``addresses``, their memory addresses (n_rows,): write the code of each row into
+    ``codes``, (n_rows,).
 
-    Codes number the distinct addresses as they first appear. Return the first row of each distinct object,
+    Codes number the distinct addresses in the order of their first rows. Return the first row of each distinct object,
     (n_distinct,), or an empty array if there are more than `MOST_OBJECTS`: the caller then compares values.
     """
     keys = np.zeros(_SLOTS, np.int64)
