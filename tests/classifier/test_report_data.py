@@ -568,3 +568,16 @@ def test_levels_of_few_rows_share_a_line(min_count: int, duration: dict[str, int
         lines = dict(zip(shown[name]["label"], shown[name]["rows"], strict=True))
         assert expected.items() <= lines.items()
         assert sum(lines.values()) == 1000
+
+
+def test_joined_cells_have_the_mean_of_their_rows() -> None:
+    X, y = load_german_credit(return_X_y=True)
+    model = SelectiveNB("all", pairs=0, calibrate="levels", levels={"age": {"cuts": [20.5, 22.5]}}).fit(
+        X.select("age"), y
+    )
+    feature, cells = model.scorecard_["age"], of_features(model, min_count=100).features[0]["cells"]
+    rows = feature.counts[:2].sum(axis=1)
+    assert cells["label"][-1] == "2 cells of fewer than 100 rows"
+    assert cells["rows"][-1] == rows.sum()
+    expected = (rows[:, None] * feature.contributions[:2]).sum(axis=0) / rows.sum()
+    np.testing.assert_allclose(cells["contributions"][-1], expected)

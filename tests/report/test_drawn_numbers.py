@@ -14,7 +14,7 @@ from bayesieve.report import charts
 from bayesieve.report.changes import _value_in
 from bayesieve.report.curves import _MOST_PARTS
 from bayesieve.report.drift import _stability
-from bayesieve.report.feature_data import _mean, information_value
+from bayesieve.report.feature_data import information_value
 from bayesieve.report.features import density_frame
 from bayesieve.report.search import needs_logarithm
 from bayesieve.report.tables import time_of
@@ -89,13 +89,6 @@ def test_rows_of_an_interval_are_spread_evenly() -> None:
     np.testing.assert_allclose(frame["height"], 1.0, rtol=1e-4)
     widest = density_frame([(None, 0.0, 10.0), (0.0, None, 30.0)], -1.7e308, 1.7e308)
     assert np.isfinite(widest["from"] + widest["to"]).all()
-
-
-def test_joined_cells_have_the_mean_of_their_rows() -> None:
-    table = np.array([[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]])
-    assert _mean(table, np.array([1.0, 3.0, 5.0]), [0, 1]) == pytest.approx([2.5, 5.0])
-    assert _mean(table, np.zeros(3), [0, 1]) == pytest.approx([2.0, 4.0])
-    assert _mean(table, np.zeros(3), [2]) == [9.0, 9.0]
 
 
 def test_the_information_value_is_that_of_two_classes_and_several_levels() -> None:

@@ -91,8 +91,7 @@ def test_searches_draw_themselves() -> None:
 
 def test_a_feature_is_drawn_without_the_rest_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = fitted(2)
-    for name in ("report_data", "_program"):
-        monkeypatch.setattr(f"bayesieve.classifier.report_data.{name}", None)
+    monkeypatch.setattr("bayesieve.classifier.report_data.report_data", None)
     drawn: Figure = model.scorecard_.plot("x1")
     feature = model.scorecard_["x1"]
     steps = feature.contributions[:, 1] - feature.contributions[:, 0]

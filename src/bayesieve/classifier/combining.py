@@ -83,7 +83,7 @@ def update(model: SelectiveNB, X: Any, y: Any, sample_weight: Any) -> SelectiveN
     _, codes, weights = known_labels(model, table, y, sample_weight)
     card = model.scorecard_
     every = np.arange(len(card.features))
-    reader = RowReader.of([feature.cells for feature in card.features], every, card.columns)
+    reader = RowReader([feature.cells for feature in card.features], every, card.columns)
     cells, _ = reader.code(table, model.n_jobs)
     grids = _grids(card, reader, table, Rows(codes, card.classes, weights))
     updated = combining.updated(card, cells, grids, codes, weights)

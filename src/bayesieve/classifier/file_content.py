@@ -59,24 +59,20 @@ def export_header(model: SelectiveNB, name: str | None = None) -> dict[str, str]
     }
 
 
-def _parts(data: dict[str, Any], dumps: _Write) -> dict[str, list[str]]:
-    """Return the JSON texts of every entry of a model, as lists by name: a text for each object if the entry is a list
-    of objects, otherwise a single text. ``dumps`` converts a value to JSON.
+def _parts(data: dict[str, Any], dumps: _Write) -> dict[str, tuple[list[str], bool]]:
+    """Return every entry of a model as JSON: a list of texts, and whether these are the objects of a list, one text
+    each; otherwise there is a single text.
     """
+    parts = {}
     try:
-        return {
-            key: [dumps(entry) for entry in value] if _is_list_of_objects(value) else [dumps(value)]
-            for key, value in data.items()
-        }
+        for key, value in data.items():
+            is_list = isinstance(value, list) and len(value) > 0 and isinstance(value[0], dict)
+            parts[key] = [*map(dumps, value if is_list else [value])], is_list
     except RecursionError:
         raise Damaged("it is nested too deeply") from None
     except ValueError:
         raise Damaged("it holds a number that is not finite") from None
-
-
-def _is_list_of_objects(value: Any) -> bool:
-    """Return whether a JSON value is a list that begins with an object."""
-    return isinstance(value, list) and len(value) > 0 and isinstance(value[0], dict)
+    return parts
 
 
 def checksum(data: dict[str, Any]) -> str:
@@ -84,7 +80,7 @@ def checksum(data: dict[str, Any]) -> str:
     parts, digest = _parts(data, _sorted_dumps), hashlib.sha256()
     try:
         for key in sorted(parts):
-            for piece in (key, *parts[key]):
+            for piece in (key, *parts[key][0]):
                 digest.update(piece.encode())
                 digest.update(b"\n")
     except UnicodeEncodeError:
@@ -97,10 +93,8 @@ def content_to_text(data: dict[str, Any]) -> str:
 
     Keys keep their order, because the order of special values matters.
     """
-    parts = _parts(data, _dumps)
     lines = [
-        f"{json.dumps(key)}: "
-        + ("[\n" + ",\n".join(parts[key]) + "\n]" if _is_list_of_objects(value) else parts[key][0])
-        for key, value in data.items()
+        f"{json.dumps(key)}: " + ("[\n" + ",\n".join(texts) + "\n]" if is_list else texts[0])
+        for key, (texts, is_list) in _parts(data, _dumps).items()
     ]
     return "{\n" + ",\n".join([*lines, f'"{CHECKSUM}": "{checksum(data)}"']) + "\n}\n"

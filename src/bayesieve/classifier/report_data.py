@@ -20,7 +20,7 @@ from bayesieve.classifier.scoring import explain_rows, sample_of_scan, with_card
 from bayesieve.counts import SymmetricalUncertainty
 from bayesieve.evaluation.deciding import Deciding
 from bayesieve.evaluation.drift import drift
-from bayesieve.evaluation.evaluating import Estimate, Segment
+from bayesieve.evaluation.evaluating import Segment
 from bayesieve.evaluation.judged import EvaluatedRows, evaluated_rows, groups_of, scorecard_in
 from bayesieve.evaluation.performance import Performance, Unmeasured, measure
 from bayesieve.evaluation.periods import challenged, score_by_period
@@ -31,6 +31,7 @@ from bayesieve.report import ReportData
 from bayesieve.report.changes import change_data
 from bayesieve.report.feature_data import feature_data
 from bayesieve.report.page import in_five_digits
+from bayesieve.scorecard.describing import describe
 from bayesieve.scorecard.explanation import UNSEEN
 from bayesieve.scorecard.export.plan import Plan
 from bayesieve.scorecard.export.programs import JavaScript
@@ -102,30 +103,34 @@ def report_data(
     by_rows = {name: parts.pop(name, None) for name in ("others", "gains", "effects")}
     data, header = of_features(model, positive, least, **by_rows), export_header(model)
     model_facts = _facts(model, place, header) | {str(name): str(value) for name, value in (facts or {}).items()}
-    program = _program(model, place) if hidden == 1 else ""
     parts["facts"] = (*model_facts.items(), *parts.get("facts", ()))
     parts["warnings"] = (*parts.get("warnings", ()), *data.warnings)
-    return replace(
-        data,
-        title=title or data.title,
-        headline=model.scorecard_.describe(),
-        settings=_settings(model),
-        edits=model.edits_,
-        intercept=tuple(model.scorecard_.intercept.tolist()),
-        factors=in_five_digits(model.scorecard_.errors.intercept.tolist()),
-        program=program,
-        changes=change_data(model.scorecard_, None if X is None else as_table(X)) if program else (),
-        created=local_now(),
-        **_of_search(model),
-        **parts,
-    )
+    of_model = _of_model(model, None if hidden > 1 else place)
+    changes = change_data(model.scorecard_, None if X is None else as_table(X)) if of_model["program"] else ()
+    return replace(data, title=title or data.title, changes=changes, created=local_now(), **of_model, **parts)
 
 
-def _of_search(model: SelectiveNB) -> dict[str, Any]:
-    """Return the fields of `ReportData` about the search, and about the features that are not in the model."""
-    selector = model.scorecard_.provenance["selector"]
-    chosen = {feature.name for feature in model.scorecard_.features if feature.search_weight > 0}
+def _of_model(model: SelectiveNB, place: int | None) -> dict[str, Any]:
+    """Return the fields of `ReportData` about the model itself, by name: description, settings, edits, intercept,
+    program and search.
+
+    ``place`` is the position of the class that reasons on the page speak against if there are two classes; None for a
+    page without a program, which cannot score rows.
+    """
+    card, program = model.scorecard_, ""
+    if place is not None and card.used.size:
+        with suppress(ValueError):  # JavaScript cannot read some types of columns
+            target = model.classes_[place] if len(model.classes_) == 2 else None
+            program = JavaScript(target_class=target).write(Plan.of(card, {}))
+    selector = card.provenance["selector"]
+    chosen = {feature.name for feature in card.features if feature.search_weight > 0}
     return {
+        "headline": describe(card),
+        "settings": _settings(model),
+        "edits": model.edits_,
+        "intercept": tuple(card.intercept.tolist()),
+        "factors": in_five_digits(card.errors.intercept.tolist()),
+        "program": program,
         "search": model.trace_,
         "selector": selector,
         "support": [name in chosen for name in model.trace_.names] if selector.get("chooses_on_path") else None,
@@ -226,40 +231,24 @@ def _effects_of_rules(model: SelectiveNB, rows: EvaluatedRows, rules: TableRules
     return effects_of_rules(rows, ruled[:_MAX_SEGMENTED]) if ruled else None
 
 
-def _program(model: SelectiveNB, positive: int) -> str:
-    """Return the model as JavaScript; an empty text if JavaScript cannot read its columns or it has no features.
-    ``positive`` is the position of the class that reasons speak against, if there are two classes.
-    """
-    if not model.scorecard_.used.size:
-        return ""
-    with suppress(ValueError):
-        target = model.classes_[positive] if len(model.classes_) == 2 else None
-        return JavaScript(target_class=target).write(Plan.of(model.scorecard_, {}))
-    return ""
+def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None, Any]:
+    """Find the times of rows: those that the caller gives, otherwise the date column that a caution about the order of
+    rows names.
 
-
-def _moments(model: SelectiveNB, X: Any, time: Any) -> tuple[Any, np.ndarray | None]:
-    """Return the rows, and their times as numbers, shape (n_rows,); None instead of times if the order of the rows is
-    their only order in time.
-
-    Times are given by ``time``, an array or the name of a column, or, if it is None, by the date column that a caution
-    names. A time column that the model does not use is removed from the rows.
+    ``time`` is an array, the name of a column, or None. Return the rows, without a time column that the model does not
+    use; their times as numbers, (n_rows,), or None if the rows are in order; and the times as an array, or the name of
+    their column, or None.
     """
     needed = model.scorecard_.columns
     if time is not None:
-        return moments_of(X, time, needed)
-    name = _dated(model)
-    if name is not None:
-        with suppress(ValueError):  # a missing date raises ValueError
-            return moments_of(X, name, needed)
-    return X, None
-
-
-def _dated(model: SelectiveNB) -> str | None:
-    """Return the name of the date column in a caution about the order of rows, or None."""
+        return *moments_of(X, time, needed), time
     marks = model.scorecard_.provenance.get("marks", {})
     names = [name for caution in model.cautions_ if caution.kind == "order" for name in caution.columns]
-    return next((name for name in names if marks.get(name) == "date"), None)
+    name = next((name for name in names if marks.get(name) == "date"), None)
+    with suppress(ValueError):  # a missing date raises ValueError
+        if name is not None:
+            return *moments_of(X, name, needed), name
+    return X, None, name
 
 
 def _on_rows(
@@ -289,7 +278,7 @@ def _on_rows(
     baseline : training rows, whose scores are the reference of the stability by period; None for the first period.
     """
     frame, needed = rows[0], model.scorecard_.columns
-    X, moments = _moments(model, frame, time)
+    X, moments, time = _moments(model, frame, time)
     if challenger is not None:
         X = _without(X, _columns_of_challenger(model, challenger) - {*by})
     for name in by:
@@ -298,7 +287,7 @@ def _on_rows(
     if moments is not None and moments.size != evaluated.n_rows:
         n_rows, n_values = evaluated.n_rows, moments.size
         raise ValueError(f"X has {n_rows:,} rows but time has {n_values:,} values; give one for each row.")
-    groups = _groups(frame, _dated(model) if time is None else time, by)
+    groups = _groups(frame, time, by)
     evaluated = replace(evaluated, moments=moments, positive=place, segments=groups)
     is_timed = bool(groups) and (not by or groups[0][0] != by[0])
     rows_to_explain = None if explained is None else checked_rows(explained, evaluated.n_rows)
@@ -424,25 +413,16 @@ def _segments(model: SelectiveNB, performance: Performance) -> list[tuple[str, l
             labels_of_codes = (*words.levels(level), UNSEEN)
             groups.append((words.named(level), _levels_of_rows(model, rows, k), labels_of_codes, training))
 
-    def measured(rows_of_segment: np.ndarray) -> tuple[Estimate, Estimate]:
-        """Return the AUC and the log loss of the rows at the positions ``rows_of_segment``, with intervals."""
-        auc, loss = (estimate for *_, estimate in Segment.of(rows, rows_of_segment, 0.95).measures(("auc", "log_loss")))
-        return auc, loss
-
     segments = []
     for name, group, texts, shares in groups:
         bins = metrics.by_group(score, hit, group, rows.weights)
         total = sum(one.weight for _, one in bins)
         before = [None if shares is None else float(shares[k]) for k, _ in bins]
-        segments.append(
-            (
-                name,
-                [
-                    (texts[k], one.weight / total, share, one, *measured(np.flatnonzero(group == k)))
-                    for (k, one), share in zip(bins, before, strict=True)
-                ],
-            )
-        )
+        lines = []
+        for (k, one), share in zip(bins, before, strict=True):
+            measures = Segment.of(rows, np.flatnonzero(group == k), 0.95).measures(("auc", "log_loss"))
+            lines.append((texts[k], one.weight / total, share, one, *(estimate for *_, estimate in measures)))
+        segments.append((name, lines))
     return segments
 
 

@@ -238,10 +238,6 @@ class Segment:
         if not self.codes.size:
             return
 
-        def chosen(measures: dict[str, Callable[[], Estimate]]) -> Iterator[tuple[str, Estimate]]:
-            """Return an iterator over name and estimate of the wanted measures, given as functions by name."""
-            return ((name, estimate()) for name, estimate in measures.items() if not wanted or name in wanted)
-
         scores = metrics.class_scores(self.log_proba)
         auc = self._area(scores)
         whole: dict[str, Callable[[], Estimate]] = {
@@ -253,12 +249,13 @@ class Segment:
             "brier": lambda: self._at_least_0(metrics.squared_errors),
             "compression_rate": self._compression,
         }
-        yield from ((None, *measure) for measure in chosen(whole))
-        for j in self.shown:
-            label = str(self.classes[j])
-            yield from ((label, *measure) for measure in chosen(self._measures_of_class(j, scores[:, j])))
-            if not wanted:
-                yield from ((label, *measure) for measure in self.rates(j).items())
+        # First the measures of all classes, then those of each class.
+        for j in (None, *self.shown):
+            label = None if j is None else str(self.classes[j])
+            functions = whole if j is None else self._measures_of_class(j, scores[:, j])
+            yield from ((label, name, compute()) for name, compute in functions.items() if not wanted or name in wanted)
+            if j is not None and not wanted:
+                yield from ((label, *rate) for rate in self.rates(j).items())
 
     def _measures_of_class(self, j: int, score: np.ndarray) -> dict[str, Callable[[], Estimate]]:
         """Return functions that compute the measures of class ``j`` against the rest, by name. ``score`` (n_rows,) is

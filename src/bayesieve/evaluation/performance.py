@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import clone
+from sklearn.metrics import confusion_matrix
 
 from bayesieve.counts import CodedTable
 from bayesieve.discretize import TableEncoder
@@ -157,7 +158,8 @@ class Performance(ShortRepr):
         """Confusion matrix as nested lists: number (or weight) of rows of each true class (outer list) by predicted
         class.
         """
-        counts: list[list[int]] = metrics.confusion(self.rows.log_proba, self.labels).tolist()
+        n_classes, predicted = self.rows.classes.size, self.rows.log_proba.argmax(axis=1)
+        counts: list[list[int]] = confusion_matrix(self.labels, predicted, labels=np.arange(n_classes)).tolist()
         return counts
 
     @property
@@ -267,7 +269,7 @@ def are_training_rows(model: Any, rows: EvaluatedRows) -> bool:
     if drawn and not np.array_equal(np.bincount(labels, minlength=card.classes.size), drawn):
         return False
     table = new_table(model, rows.X)
-    reader = RowReader.of(levels, np.array([*trained], dtype=np.int64), card.columns)
+    reader = RowReader(levels, np.array([*trained], dtype=np.int64), card.columns)
     with silenced():
         coded = CodedTable(
             reader.code(table, model.n_jobs)[0], [levels[k].n_levels for k in trained], [*map(str, trained)]

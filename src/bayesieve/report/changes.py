@@ -52,7 +52,9 @@ def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> li
     """
     every = slice(None, None, 1 + table.n_rows // _MOST_ROWS)
     codes = code_by(card, table, levels)[:, every]
-    added = card.tables.contributions(np.minimum(card.cells(table)[:, every], card.tables.n_lines[:, None] - 1))
+    added = card.tables.contributions(
+        np.minimum(card.reader.code(table)[0][:, every], card.tables.n_lines[:, None] - 1)
+    )
     distance = np.abs(added - np.median(added, axis=0)).sum(axis=(1, 2))
     first = np.array([[max(1, level.n_special_levels)] for level in levels])
     last = np.array([[level.n_levels] for level in levels])

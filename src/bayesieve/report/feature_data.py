@@ -132,7 +132,7 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
     Cells with fewer than ``least`` training rows are joined. ``others`` (n_cells + 1, n_classes) are the rows of a
     second table in each cell, unseen values last, or None.
     """
-    cells, counts = feature.cells, np.asarray(feature.levels.counts)
+    cells, counts, n_classes = feature.cells, np.asarray(feature.levels.counts), card.classes.size
     bounds = [bounds_of(cells, code) for code in range(cells.n_levels)]
     low, high = ([finite_or_none(one.get(end)) for one in bounds] for end in ("low", "high"))
     of_level = words.levels(feature.levels, full=True)
@@ -145,6 +145,12 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
     lines = every if grid is not None else cell_lines(feature, least)  # the grid refers to cells by position
     rows, levels = feature.counts.sum(axis=1), [{*feature.level_of_cell[line].tolist()} for line in lines]
     shown = [rows[line].sum() >= least and len(codes) == 1 for line, codes in zip(lines, levels, strict=True)]
+    # Means over the cells of each line, weighted by their training rows.
+    both = np.hstack([feature.contributions, evidence])
+    means = [
+        both[line[0]] if len(line) == 1 else np.average(both[line], axis=0, weights=rows[line] + 1e-300)
+        for line in lines
+    ]
     columns: dict[str, list[Any]] = {
         "label": [_label(feature, words, line, least) for line in lines],
         "level": [of_level[min(codes)] if len(codes) == 1 else "" for codes in levels],
@@ -153,8 +159,8 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
         "is_missing": [cells.missing_code in line for line in lines],
         "rows": [float(rows[line].sum()) for line in lines],
         "counts": [feature.counts[line].sum(axis=0).tolist() for line in lines],
-        "contributions": [_mean(feature.contributions, rows, line) for line in lines],
-        "evidence": in_five_digits([_mean(evidence, rows, line) for line in lines]),
+        "contributions": [mean[:n_classes].tolist() for mean in means],
+        "evidence": in_five_digits([mean[n_classes:].tolist() for mean in means]),
         "errors": in_five_digits([feature.total_errors[line].max(axis=0).tolist() for line in lines]),
     }
     columns["level"] = [level or label for level, label in zip(columns["level"], columns["label"], strict=True)]
@@ -195,16 +201,6 @@ def cell_lines(feature: Feature, least: int) -> list[list[int]]:
             if len(lines) > first + 1 and rows[lines[-1]].sum() < least:
                 lines[-2:] = [lines[-2] + lines[-1]]
     return [*lines, few] if few else lines
-
-
-def _mean(table: np.ndarray, rows: np.ndarray, line: list[int]) -> list[float]:
-    """Return the mean over some cells, with training rows as weights.
-
-    ``table`` (n_cells, n) holds a row for each cell, ``rows`` (n_cells,) the training rows, and ``line`` the codes of
-    the cells.
-    """
-    mean = table[line[0]] if len(line) == 1 else np.average(table[line], axis=0, weights=rows[line] + 1e-300)
-    return list(mean.tolist())
 
 
 def _label(feature: Feature, words: Wording, line: list[int], least: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
@@ -127,9 +127,16 @@ def _described(name: str) -> Any:
 
     The criterion may be defined in bayesieve, by the user, or in another package.
     """
+    # All direct and indirect subclasses, the latest first, of criteria and of selectors.
+    defined: list[list[Any]] = []
+    for base in (Criterion, CodedSelector):
+        classes: list[Any] = [base]
+        for one in classes:
+            classes += one.__subclasses__()
+        defined.append(classes[:0:-1])
     for criteria, selectors in (
         (CRITERIA.own.values(), SELECTORS.own.values()),
-        (_defined(Criterion), _defined(CodedSelector)),
+        defined,
         (CRITERIA.values(), SELECTORS.values()),
     ):
         scores = (score for selector in selectors for score in selector.scores)
@@ -137,14 +144,6 @@ def _described(name: str) -> Any:
             if vars(described).get("name") == name:
                 return described
     return Score(name)
-
-
-def _defined(base: type) -> Iterator[Any]:
-    """Yield all direct and indirect subclasses of a class, the latest first."""
-    subclass: type
-    for subclass in reversed(base.__subclasses__()):
-        yield from _defined(subclass)
-        yield subclass
 
 
 def steps_of(trace: Any, most: int | None = None) -> list[Step]:

@@ -124,14 +124,15 @@ def shared_tables(data: ReportData) -> dict[str, PrintedTable | None]:
         for reason, names in data.left_out.items()
     ]
     is_measured = data.performance is not None
+    measured = f" Measured: {data.performance.measured}." if is_measured and data.performance.measured else ""
     return {
         "classes": PrintedTable(("Class", "Training rows", "Share"), rows, "Classes"),
         "left_out": PrintedTable(("Reason", "Number", "Names"), left_out, "Left out", texts=(0, 2))
         if left_out
         else None,
         "measures": measures_table(data) if is_measured else None,
-        "confusion": confusion_table(data) if is_measured else None,
-        "strategy": strategy_table(data) if is_measured and data.performance.thresholds else None,
+        "confusion": confusion_table(data, measured) if is_measured else None,
+        "strategy": strategy_table(data, measured) if is_measured and data.performance.thresholds else None,
         "rules": rules_table(data),
         "edits": edits_table(data),
     }
@@ -174,8 +175,11 @@ def time_of(sample: Any, samples: Sequence[Any]) -> str:
     return "out of time" if sample.rows.moments.min() > trained.max() else "in time"
 
 
-def confusion_table(data: ReportData) -> PrintedTable:
-    """Return the number of rows by true and predicted class; for many classes, only the most frequent confusions."""
+def confusion_table(data: ReportData, measured: str) -> PrintedTable:
+    """Return the number of rows by true and predicted class; for many classes, only the most frequent confusions.
+
+    ``measured`` is a sentence, with a blank before it, on the rows and models behind the numbers; it may be empty.
+    """
     matrix = data.performance.confusion
     if len(matrix) <= MAX_CONFUSION_CLASSES:
         heads = ("True class", *(name_text(label, 16) for label in data.classes))
@@ -183,7 +187,7 @@ def confusion_table(data: ReportData) -> PrintedTable:
             (name_text(label, 30), *map(words.format_count, row))
             for label, row in zip(data.classes, matrix, strict=True)
         ]
-        note = f"Rows of each true class (down) by predicted class (across).{_measured(data)}"
+        note = f"Rows of each true class (down) by predicted class (across).{measured}"
         return PrintedTable(heads, rows, "Confusion matrix", note, kind="matrix")
     wrong = [(n, i, j) for i, row in enumerate(matrix) for j, n in enumerate(row) if i != j and n > 0]
     lines = [
@@ -191,11 +195,13 @@ def confusion_table(data: ReportData) -> PrintedTable:
         for n, i, j in sorted(wrong, key=lambda cell: (-cell[0], cell[1], cell[2]))[:N_CONFUSIONS]
     ]
     heads = ("True class", "Predicted as", "Rows", "Share of the true class")
-    return PrintedTable(heads, lines, "Most frequent confusions", _measured(data).strip(), texts=(0, 1))
+    return PrintedTable(heads, lines, "Most frequent confusions", measured.strip(), texts=(0, 1))
 
 
-def strategy_table(data: ReportData) -> PrintedTable:
-    """Return the table of score bands, with the result of approving all rows in each band and above."""
+def strategy_table(data: ReportData, measured: str) -> PrintedTable:
+    """Return the table of score bands, with the result of approving all rows in each band and above. ``measured`` is as
+    in `confusion_table`.
+    """
     label, other = (name_text(data.classes[k], 30) for k in (data.positive, 1 - data.positive))
     rows = []
     for one in data.performance.bands():
@@ -207,16 +213,11 @@ def strategy_table(data: ReportData) -> PrintedTable:
     note = (
         f"If rows with a high probability of {label} are approved: bands of about as many rows each, the highest "
         "first. The approval rate is the share of rows in this band and all above; beside it, the share of "
-        f"{other} among those approved, and among all {other} the share that is avoided.{_measured(data)}"
+        f"{other} among those approved, and among all {other} the share that is avoided.{measured}"
     )
     return PrintedTable(
         (*heads, f"{other} among approved", f"{other} avoided", "KS"), rows, "Strategy table", note, minor=(1, 2)
     )
-
-
-def _measured(data: ReportData) -> str:
-    """Return the sentence that states on which rows, and by which models, the numbers of a table were measured."""
-    return f" Measured: {data.performance.measured}." if data.performance.measured else ""
 
 
 def rules_table(data: ReportData) -> PrintedTable | None:

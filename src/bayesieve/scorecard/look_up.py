@@ -113,16 +113,26 @@ class RowReader:
 
     Parameters
     ----------
-    levels : division into cells of each column that features use, then of each pair.
-    picked : (n_features,) position in ``levels`` of each feature; columns that only pairs use are not picked.
+    cells : division into cells of each feature, of columns first and then of pairs.
+    used : (n_features,) ascending positions in ``cells`` of the features to read.
     columns : names of the columns of the training table.
+
+    Attributes
+    ----------
+    levels : divisions of the columns that these features use, then of the pairs among them.
+    picked : (n_features,) position in ``levels`` of each feature; columns that only pairs use are not picked.
+    needed : names of the columns that are read.
     """
 
-    def __init__(self, levels: TableLevels, picked: np.ndarray, columns: Sequence[str]) -> None:
-        self.levels, self.picked, self.columns = levels, picked, tuple(columns)
-        self.needed = tuple(dict.fromkeys(levels.column_names))
+    def __init__(self, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> None:
+        columns_in_use = columns_behind(cells, np.isin(np.arange(len(cells)), used))
+        pairs = used[used >= columns_in_use.size]
+        positions = np.concatenate([np.flatnonzero(columns_in_use), pairs]).astype(np.int64)
+        self.levels = TableLevels.of([cells[k] for k in positions.tolist()])
+        self.picked, self.columns = np.flatnonzero(np.isin(positions, used)), tuple(columns)
+        self.needed = tuple(dict.fromkeys(self.levels.column_names))
         self._position = {name: i for i, name in enumerate(self.needed)}
-        self._positions = np.array([self._position[name] for name in levels.column_names], dtype=np.int64)
+        self._positions = np.array([self._position[name] for name in self.levels.column_names], dtype=np.int64)
 
     @cached_property
     def column_levels(self) -> Sequence[FeatureLevels]:
@@ -140,18 +150,6 @@ class RowReader:
                 level = replace(level, name=level.column, cut_points=cuts, counts=None, level_score=0.0, renamed=())
             joint.append(level)
         return joint
-
-    @classmethod
-    def of(cls, cells: Sequence[FeatureLevels], used: np.ndarray, columns: Sequence[str]) -> RowReader:
-        """Return a reader for some features. ``cells`` are the cells of all features, ``used`` the ascending positions
-        of those to read, and ``columns`` the names of the training columns.
-        """
-        marked = np.isin(np.arange(len(cells)), used)
-        columns_in_use = columns_behind(cells, marked)
-        pairs = used[used >= columns_in_use.size]
-        positions = np.concatenate([np.flatnonzero(columns_in_use), pairs]).astype(np.int64)
-        levels = TableLevels.of([cells[k] for k in positions.tolist()])
-        return cls(levels, np.flatnonzero(np.isin(positions, used)), columns)
 
     def read(self, table: Table) -> Table:
         """Return the columns of a table that the model needs, matched by name if the table has names.

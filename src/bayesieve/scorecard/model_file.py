@@ -129,9 +129,17 @@ def card_to_plain(card: Scorecard) -> dict[str, Any]:
         provenance["rules"] = {
             name: {"exclude": True} if name in withheld and "groups" in rule else rule for name, rule in rules
         }
+    labels = card.classes
+    values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
+    kinds = [name for name, type_ in _LABELS.items() if all(type(value) is type_ for value in values)]
+    if not kinds:
+        raise ValueError(f"Classes of type {type(values[0]).__name__} cannot be saved; use text, numbers or booleans.")
+    classes = {"kind": kinds[0], "object": labels.dtype == object, "values": values}
+    if labels.dtype.name in _LABEL_TYPES.get(kinds[0], ()):
+        classes["type"] = labels.dtype.name
     return {
         "columns": list(card.columns),
-        "classes": _classes_to_plain(card.classes),
+        "classes": classes,
         "class_counts": card.class_counts.tolist(),
         "intercept": [number_to_json(value) for value in card.intercept.tolist()],
         "intercept_factors": card.intercept_factors.tolist(),
@@ -319,18 +327,6 @@ def _is_nested(cells: FeatureLevels, level: FeatureLevels) -> bool:
     group_of: Mapping[Any, int] = {value: at for at, group in enumerate(level.groups) for value in group}
     first = coarser_codes(cells, level).tolist()
     return all(group_of[value] == at for at, group in zip(first, cells.groups, strict=True) for value in group)
-
-
-def _classes_to_plain(labels: np.ndarray) -> dict[str, Any]:
-    """Return the class labels (n_classes,) as plain values with their type. Raise ValueError unless all of them are
-    texts, integers, booleans or floats.
-    """
-    values = [value.item() if isinstance(value, np.generic) else value for value in labels.tolist()]
-    kinds = [name for name, type_ in _LABELS.items() if all(type(value) is type_ for value in values)]
-    if not kinds:
-        raise ValueError(f"Classes of type {type(values[0]).__name__} cannot be saved; use text, numbers or booleans.")
-    written = {"kind": kinds[0], "object": labels.dtype == object, "values": values}
-    return written | ({"type": labels.dtype.name} if labels.dtype.name in _LABEL_TYPES.get(kinds[0], ()) else {})
 
 
 def _classes_of(saved: SavedClasses) -> np.ndarray:

@@ -252,8 +252,8 @@ def part_texts(card: Scorecard, level: FeatureLevels) -> tuple[FeatureLevels, li
     around = np.arange(level.n_levels) if single is level else level.code_categories(single.first_values())
     # The text that a user gave to the level or the cell around a value, otherwise the label of the value in words.
     given = words.given(level)
-    if level.name in card and card[level.name].cells is level:
-        feature = card[level.name]
+    feature = next((one for one in card.used_features if one.cells is level), None)
+    if feature is not None:
         of_levels = words.given(feature.levels)
         given = [text or of_levels[k] for text, k in zip(given, feature.level_of_cell.tolist(), strict=True)]
     texts = [given[k] or text for k, text in zip(around.tolist(), words.spoken(single), strict=True)]

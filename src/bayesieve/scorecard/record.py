@@ -370,7 +370,7 @@ class Scorecard(ShortRepr):
     @cached_property
     def reader(self) -> RowReader:
         """Reader that turns raw rows into codes of cells of the features in the model."""
-        return RowReader.of([feature.cells for feature in self.features], self.used, self.columns)
+        return RowReader([feature.cells for feature in self.features], self.used, self.columns)
 
     def cells(self, X: Any) -> np.ndarray:
         """Return the code of the row's cell for each feature in the model, shape (n_used, n_rows).

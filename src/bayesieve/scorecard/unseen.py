@@ -73,18 +73,8 @@ def warn_of_unseen(card: Scorecard, table: Table, counts: np.ndarray, rows: str 
     counts : (n_columns,) number of rows without a level, from `RowReader.code`.
     rows : the rows in words, such as "400 rows"; by default their number.
     """
-    unseen = _Unseen(counts, _contents(card, table, counts))
-    collected = _collected.get()
-    if collected is not None:
-        collected.add(unseen)
-    issue([_caution(card, unseen, table.n_rows, rows=rows)])
-
-
-def _contents(card: Scorecard, table: Table, counts: np.ndarray) -> dict[str, str]:
-    """Return a description of the values now and in training, by column, for columns with almost only unseen values.
-    ``counts`` (n_columns,) are the rows of ``table`` with unseen values.
-    """
-    reader, contents = card.reader, {}
+    # Compare the values of columns with almost only unseen values with those of training.
+    reader, contents = card.reader, dict[str, str]()
     for k in np.flatnonzero(counts >= max(1, _NEARLY_ALL * table.n_rows)).tolist():
         level = reader.column_levels[k]
         column = reader.read(table).select([k]).take(np.arange(min(EXAMPLE_ROWS, table.n_rows))).column(0)
@@ -95,7 +85,11 @@ def _contents(card: Scorecard, table: Table, counts: np.ndarray) -> dict[str, st
         if values:
             now = f"holds {_examples([canonical_text(value) for value in values])} ({column.type})"
             contents[level.name] = f"'{level.name}' {now}, but held {_training_values(level)} in training"
-    return contents
+    unseen = _Unseen(counts, contents)
+    collected = _collected.get()
+    if collected is not None:
+        collected.add(unseen)
+    issue([_caution(card, unseen, table.n_rows, rows=rows)])
 
 
 def _training_values(level: FeatureLevels) -> str:

@@ -491,33 +491,25 @@ class SearchTrace(ShortRepr):
         They have one entry for each start and accepted move or, with ``evaluated``, for each start and evaluated move.
         """
         columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-        for start in range(self.n_starts):
-            for name, values in self._walk_path(start, evaluated).items():
-                columns[name] += values
+        for start, first in enumerate(self.starts):
+            moves = self.moves.at(self.walk(start))
+            accepted, sign = moves.accepted, moves.sign
+            # A rejected move has the step and the size that it would have led to.
+            size = first.features.size + np.cumsum(sign * accepted) - sign * accepted + sign
+            step = np.cumsum(accepted) + ~accepted
+            if not evaluated:
+                moves, size, step = moves.at(accepted), size[accepted], step[accepted]
+            seconds = moves.seconds.tolist()
+            columns["start"] += [start] * (1 + size.size)
+            columns["step"] += [0, *step.tolist()]
+            columns["move"] += ["start", *np.select([moves.again, moves.adding], ["again", "add"], "drop").tolist()]
+            columns["feature"] += [None, *(self.names[f] for f in moves.feature)]
+            columns["n_features"] += [first.features.size, *size.tolist()]
+            columns["criterion"] += [first.criterion, *moves.cost.tolist()]
+            columns["validation"] += [or_none(v) for v in (first.validation, *moves.validation.tolist())]
+            columns["seconds"] += [seconds[0] if seconds else 0.0, *seconds]
+            columns["accepted"] += [True, *moves.accepted.tolist()]
         return columns
-
-    def _walk_path(self, start: int, evaluated: bool) -> dict[str, list[Any]]:
-        """Return the columns of `to_frame` for walk number ``start`` as lists, by name; with ``evaluated``, rejected
-        moves are included.
-        """
-        moves, first = self.moves.at(self.walk(start)), self.starts[start]
-        accepted, sign = moves.accepted, moves.sign
-        size = first.features.size + np.cumsum(sign * accepted) - sign * accepted + sign
-        step = np.cumsum(accepted) + ~accepted
-        if not evaluated:
-            moves, size, step = moves.at(accepted), size[accepted], step[accepted]
-        seconds = moves.seconds.tolist()
-        return {
-            "start": [start] * (1 + size.size),
-            "step": [0, *step.tolist()],
-            "move": ["start", *np.select([moves.again, moves.adding], ["again", "add"], "drop").tolist()],
-            "feature": [None, *(self.names[f] for f in moves.feature)],
-            "n_features": [first.features.size, *size.tolist()],
-            "criterion": [first.criterion, *moves.cost.tolist()],
-            "validation": [or_none(v) for v in (first.validation, *moves.validation.tolist())],
-            "seconds": [seconds[0] if seconds else 0.0, *seconds],
-            "accepted": [True, *moves.accepted.tolist()],
-        }
 
     def to_json(self) -> dict[str, Any]:
         """Return totals and accepted moves as values that JSON supports; the moves of exhaustive searches are
@@ -541,19 +533,15 @@ class SearchTrace(ShortRepr):
             ended=msgspec.UNSET if self.ended is None else self.ended,
             chosen=msgspec.UNSET if self.chosen is None else np.flatnonzero(self.chosen).tolist(),
         )
-        if self._is_plain:
+        # A search by "map" from empty subsets needs no more.
+        from_empty = all(s.features.size == 0 and s.criterion == self.null_criterion for s in self.starts)
+        if from_empty and self.criterion_name == "map" and self.validation_name is None:
             return msgspec.to_builtins(walks)
         facts = [(s.features.tolist(), *map(number_to_json, (s.criterion, s.validation))) for s in self.starts]
         validations = list(map(number_to_json, moves.validation.tolist()))
         guide = {name: getattr(self, name) for name in _GUIDE}
         guided = _Guided(**guide, starts=facts, move_validation=validations)
         return msgspec.to_builtins(walks) | msgspec.to_builtins(guided)
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether the trace is that of a search by "map" from empty subsets, so that a file needs no `_Guided`."""
-        from_empty = all(s.features.size == 0 and s.criterion == self.null_criterion for s in self.starts)
-        return from_empty and self.criterion_name == "map" and self.validation_name is None
 
     @classmethod
     def from_json(cls, data: dict[str, Any], names: tuple[str, ...]) -> SearchTrace:

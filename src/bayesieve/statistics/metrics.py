@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
+from sklearn.metrics import roc_auc_score, roc_curve
 
 MEASURES = ("accuracy", "auc", "compression_rate", "log_loss", "brier", "balanced_accuracy")
 """Names of the performance measures; higher is better for all but `LOWER_IS_BETTER`."""
@@ -292,11 +292,3 @@ def roc_points(
         shown = np.unique(np.linspace(0, false_positive.size - 1, most).astype(int))
         false_positive, true_positive = false_positive[shown], true_positive[shown]
     return list(zip(false_positive.tolist(), true_positive.tolist(), strict=True))
-
-
-def confusion(log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the confusion matrix: number of rows by true and most probable class, shape (n_classes, n_classes).
-
-    ``log_proba`` (n_rows, n_classes) are log probabilities, ``codes`` (n_rows,) positions of the true classes.
-    """
-    return confusion_matrix(codes, log_proba.argmax(axis=1), labels=np.arange(log_proba.shape[1]))

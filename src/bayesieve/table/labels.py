@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -94,51 +94,41 @@ def _short_number(number: float, gap: float) -> str:
 
     Other cut points are rounded to a hundredth of ``gap``, the distance to the nearest other cut point.
     """
-    exact = f"{number:.7g}"
-    if float(exact) == number:
-        return _plain_digits(exact)
-    before_point = len(str(int(abs(number)))) if abs(number) < 1e9 else 0
-    for digits in range(max(4, before_point + 1), 17):
-        text = f"{number:.{digits}g}"
-        if abs(float(text) - number) <= gap / 100:
-            return _plain_digits(text)
-    return repr(number)
-
-
-def _plain_digits(text: str) -> str:
-    """Return the text of a number without an exponent if that reads better: 1e+04 becomes 10000."""
+    text = f"{number:.7g}"
+    if float(text) != number:
+        before_point = len(str(int(abs(number)))) if abs(number) < 1e9 else 0
+        candidates = (f"{number:.{digits}g}" for digits in range(max(4, before_point + 1), 17))
+        text = next((one for one in candidates if abs(float(one) - number) <= gap / 100), "")
+    if not text:
+        return repr(number)
     if "e" not in text:
         return "0" if text == "-0" else text
-    number = float(text)
-    short = number.is_integer() and abs(number) < 1e9
-    return str(int(number)) if short else text.replace("e+0", "e").replace("e+", "e")
+    # Write 1e+04 as 10000.
+    rounded = float(text)
+    is_short = rounded.is_integer() and abs(rounded) < 1e9
+    return str(int(rounded)) if is_short else text.replace("e+0", "e").replace("e+", "e")
 
 
-def group_labels(groups: Sequence[Sequence[object]], *, full: bool) -> tuple[str, ...]:
-    """Return a label for each group of values, such as ``"{a, b, +12 more}"``; the label of a single value is its text.
+def group_labels(groups: Iterable[Sequence[object]], *, full: bool) -> tuple[str, ...]:
+    """Return a label for each group of values, such as ``"{a, b, +12 more}"``; that of a single value is the value
+    itself.
 
-    With ``full``, labels list all values.
+    None stands for missing values. With ``full``, labels list all values.
     """
-    return tuple(_group_label(group, full) for group in groups)
-
-
-def _group_label(group: Sequence[object], full: bool) -> str:
-    """Return the label of one group of values, in which None stands for missing values; with ``full``, the label lists
-    all values.
-    """
-    texts = [canonical_text(value) for value in group if value is not None]
-    suffix = " or missing" if len(texts) < len(group) else ""
-    if not texts:
-        return "missing" if suffix else "no value"
-    if full:
-        return (texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}") + suffix
-    if len(texts) == 1:
-        return shorten(texts[0], _CHARACTERS_SHOWN) + suffix
-    shown = texts if len(texts) <= _VALUES_SHOWN else texts[: _VALUES_SHOWN - 1]
-    parts = [shorten(text, _CHARACTERS_SHOWN) for text in shown]
-    if len(texts) > len(shown):
-        parts.append(f"+{len(texts) - len(shown)} more")
-    return "{" + ", ".join(parts) + "}" + suffix
+    labels = []
+    for group in groups:
+        texts = [canonical_text(value) for value in group if value is not None]
+        is_cut = not full and len(texts) > _VALUES_SHOWN
+        shown = texts[: _VALUES_SHOWN - 1] if is_cut else texts
+        if not full:
+            shown = [shorten(text, _CHARACTERS_SHOWN) for text in shown]
+        if is_cut:
+            shown.append(f"+{len(texts) - len(shown)} more")
+        label = "{" + ", ".join(shown) + "}" if len(texts) > 1 else "".join(shown)
+        if len(texts) < len(group):
+            label += " or missing" if texts else "missing"
+        labels.append(label if texts or group else "no value")
+    return tuple(labels)
 
 
 def cell_labels(parts: Sequence[Any], grid: np.ndarray, n_levels: int, *, full: bool) -> tuple[str, ...]:
@@ -198,7 +188,7 @@ def _named_levels(part: Any, full: bool, codes: tuple[int, ...] | None) -> str:
     if codes is None:
         return ""
     if part.groups is not None:
-        text = _group_label([value for code in codes for value in part.groups[code]], full)
+        (text,) = group_labels([[value for code in codes for value in part.groups[code]]], full=full)
         if text in ("missing", "no value"):
             return f"{part.name} {text}"
         return f"{part.name} {'in' if text.startswith('{') else '='} {text}"

@@ -417,13 +417,17 @@ class FeatureLevels(ShortRepr):
 
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary of plain values for JSON; floats survive exactly, -inf is the text "-inf"."""
-        cuts, groups = self.cut_points, self.groups
+        cuts, groups = self.cut_points, None
+        if self.groups is not None:
+            groups = [[None if value is None else canonical_value(value) for value in group] for group in self.groups]
+            # Compare infinite categories by their text, because JSON has no infinity.
+            groups = [[str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in one] for one in groups]
         return {
             "name": self.name,
             "kind": self.kind,
             "type": self.type,
             "cut_points": None if cuts is None else [number_to_json(cut) for cut in cuts.tolist()],
-            "groups": None if groups is None else [[_value_to_json(value) for value in group] for group in groups],
+            "groups": groups,
             "missing_code": self.missing_code,
             "counts": None if self.counts is None else self.counts.tolist(),
             "level_score": self.level_score,
@@ -548,13 +552,6 @@ def counts_of(rows: Counts) -> np.ndarray | None:
     counts = table(rows, (len(rows), len(rows[0]) if rows else 0), "counts")
     given = np.asarray(rows)
     return given if given.dtype == np.int64 else counts
-
-
-def _value_to_json(value: object) -> Any:
-    """Return a value of a group in a form that JSON supports; infinite numbers become text."""
-    plain = None if value is None else canonical_value(value)
-    # Compare infinite categories by their text, because JSON has no infinity.
-    return str(plain) if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
 class TableLevels(ShortRepr, Sequence[FeatureLevels]):

@@ -71,9 +71,17 @@ class Reader:
         """Return the reader that turns values of a column into the codes of its levels."""
         keys: dict[Key, int] = {}
         cuts = None
-        if level.cut_points is None:
-            keys = _keys_of_groups(level)
-        else:
+        if level.groups is not None:
+            of_groups = [(v, code) for code, group in enumerate(level.groups) for v in group if v is not None]
+            if level.type in TEMPORAL:
+                keys = {parse_number(canonical_text(value), level.type): code for value, code in of_groups}
+            elif level.type == "boolean":
+                keys = {canonical_text(value) == "True": code for value, code in of_groups}
+            elif level.type == "number" and all(isinstance(value, (int, float)) for value, _ in of_groups):
+                keys = dict(of_groups)  # type: ignore[arg-type]
+            else:
+                keys = {canonical_text(value): code for value, code in of_groups}
+        elif level.cut_points is not None:
             cuts = tuple(level.number_cuts.tolist())
             for code, (_, values) in enumerate(level.special, level.n_special_levels - len(level.special)):
                 keys |= {_special(value, level.type): code for value in values}
@@ -100,18 +108,6 @@ class Reader:
     def is_large(self) -> bool:
         """Whether keys include whole numbers that floats cannot distinguish."""
         return self.type == "number" and self.cuts is None and any(abs(float(key)) >= 2**53 for key in self.keys)
-
-
-def _keys_of_groups(level: FeatureLevels) -> dict[Key, int]:
-    """Return the code of each category by value, in the form that `Reader.keys` documents."""
-    values = [(value, code) for code, group in enumerate(level.groups or ()) for value in group if value is not None]
-    if level.type in TEMPORAL:
-        return {parse_number(canonical_text(value), level.type): code for value, code in values}
-    if level.type == "boolean":
-        return {canonical_text(value) == "True": code for value, code in values}
-    if level.type == "number" and all(isinstance(value, (int, float)) for value, _ in values):
-        return dict(values)  # type: ignore[arg-type]
-    return {canonical_text(value): code for value, code in values}
 
 
 def _special(value: Any, type_: str) -> Key:

@@ -78,15 +78,7 @@ class _Program(Export):
         return [REASONS]
 
     def write(self, plan: Plan) -> str:
-        """Return the code of the program."""
-        folder = resources.files("bayesieve.scorecard.export").joinpath("templates")
-        before, after = folder.joinpath(self.template).read_text(encoding="utf-8").split("__MODEL__")
-        return before + _written(self._model(plan), self.syntax) + after
-
-    def _model(self, plan: Plan) -> dict[str, Any]:
-        """Return the model as plain values: facts, classes, intercept, columns with texts of reasons, readers and
-        terms.
-        """
+        """Return the code of the program: its template with the model inserted as literals."""
         card, at = plan.card, plan.card.position(self.target_class)
         references = reference_scores(card, self.against, 1.0 if at is not None else -1.0).tolist()
         readers = [_reader(reader) for reader in plan.readers]
@@ -101,7 +93,7 @@ class _Program(Export):
             )
             title, type_ = plan.words.name(name), plan.columns[name]
             columns.append({"name": name, "title": title, "type": type_, **words})
-        return {
+        model = {
             "head": dict(plan.head),
             "classes": plan.classes,
             "positive": card.positive,
@@ -111,6 +103,9 @@ class _Program(Export):
             "readers": readers,
             "terms": [_term(plan, *pair) for pair in zip(plan.terms, references, strict=True)],
         }
+        folder = resources.files("bayesieve.scorecard.export").joinpath("templates")
+        before, after = folder.joinpath(self.template).read_text(encoding="utf-8").split("__MODEL__")
+        return before + _written(model, self.syntax) + after
 
 
 class Python(_Program):
