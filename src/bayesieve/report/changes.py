@@ -1,4 +1,7 @@
-"""Data for the "what if" controls of a report: for each column of the model, the levels that a reader can choose."""
+"""Data for the "what if" controls of a report: for each column of the model, the levels that a reader can choose.
+
+A level is an interval of numbers or a group of categories within which no feature of the model distinguishes values.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,8 @@ def change_data(card: Scorecard, table: Table | None = None) -> list[dict[str, A
 
 
 def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> list[int]:
-    """Return the position of the level of each column in a typical row of the table.
+    """Return the position of the level of each column in a typical row of ``table``. ``levels`` are those of the
+    columns.
 
     The row is the one whose contributions are closest to their medians, among rows without missing values if there are
     any.
@@ -64,7 +68,9 @@ def _usual_row(card: Scorecard, table: Table, levels: list[FeatureLevels]) -> li
 
 
 def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
-    """Return, for each column, the position of the level with the most training rows."""
+    """Return the position of the level with the most training rows, for each of ``levels``, those of the columns of the
+    model.
+    """
     position = {level.name: k for k, level in enumerate(levels)}
     rows = [np.zeros(level.n_levels + 1) for level in levels]
     for feature in card.used_features:
@@ -80,7 +86,7 @@ def _of_training(card: Scorecard, levels: list[FeatureLevels]) -> list[int]:
 
 
 def _value_in(level: FeatureLevels, code: int) -> str:
-    """Return a representative value of the level with the code ``code`` as text: a category, or the shortest number
+    """Return a value of the level at position ``code`` as text: the first category of a group, or the shortest number
     near the middle of an interval.
     """
     if level.groups is not None:

@@ -39,7 +39,9 @@ def text(name: str) -> str:
 
 @cache
 def _entries(package: str) -> dict[str, Any]:
-    """Return the chart templates of ``charts.json`` by name: those of this package, updated by those of ``package``."""
+    """Return the chart templates in ``charts.json`` of a package, as parsed JSON by name; those of this package, which
+    are the ones for an empty ``package``, are included.
+    """
     shared = _entries("") if package else {}
     source = text(f"{package}:charts.json" if package else "charts.json")
     return shared | json.loads(re.sub("^//.*", "", source, flags=re.MULTILINE))
@@ -58,6 +60,12 @@ def template(name: str, /, **given: Any) -> Any:
 
 
 def _filled(node: Any, values: Mapping[str, Any], entries: Mapping[str, Any]) -> Any:
+    """Return a node of a chart template filled in: an object, list or value of JSON.
+
+    A text such as ``"$name"`` becomes the entry ``name`` of ``values`` or, filled in turn, of ``entries``. In an
+    object, ``"$"`` names the entry that it extends, ``"let"`` defines further values, and ``"if"`` names a value
+    without which the object is None. Members that become None are dropped.
+    """
     if isinstance(node, str) and node.startswith("$"):
         return values[node[1:]] if node[1:] in values else _filled(entries[node[1:]], values, entries)
     if isinstance(node, list):
@@ -107,14 +115,17 @@ def number(
 
 
 def names(field: str, title: str | None, **more: Any) -> Spec:
-    """Return a Vega-Lite encoding of a field of names, drawn in the order of the data."""
+    """Return a Vega-Lite encoding of a field of names, drawn in the order of the data. ``title`` is that of the axis,
+    or None, and ``more`` are further properties of the encoding.
+    """
     return {"field": field, "type": "nominal", "title": title, "sort": None, **more}
 
 
 def colour(field: str, title: str | None, domain: Sequence[float], **more: Any) -> Spec:
     """Return a Vega-Lite encoding of a numeric field as colour.
 
-    ``domain`` holds the two ends of the scale, or three numbers for a scale with a neutral value in the middle.
+    ``title`` is that of the legend, or None. ``domain`` holds the two ends of the scale, or three numbers for a scale
+    with a neutral value in the middle. ``more`` are further properties of the encoding.
     """
     scale = {"range": "heatmap" if len(domain) == 2 else "diverging", "interpolate": "rgb", "domain": list(domain)}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale | {"clamp": True}, **more}

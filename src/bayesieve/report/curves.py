@@ -115,6 +115,9 @@ def gains_figure(curves: GainsCurve | Mapping[str, GainsCurve], *, title: str | 
 
 
 def _points(curve: Any, names: tuple[str, ...], also: int = 0) -> dict[str, list[Any]]:
+    """Return at most `_MOST_POINTS` points of a curve, and that at position ``also``, as lists by name. ``names`` are
+    attributes of the curve, arrays of shape (n_points,); infinite values become NaN.
+    """
     positions = sorted({*thinned(curve.share.size, _MOST_POINTS), also})
     columns = {name: getattr(curve, name)[positions] for name in names}
     return {name: np.where(np.isfinite(values), values, np.nan).tolist() for name, values in columns.items()}

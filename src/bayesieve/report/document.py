@@ -86,16 +86,18 @@ def _as_markdown(block: Any) -> str:
 
 
 def _one_line(content: str) -> str:
+    """Return a text on one line, without characters that cannot be printed."""
     return " ".join(words.printable(content).split())
 
 
 def _escaped(content: str) -> str:
-    """Return a text on one line, with the special characters of Markdown and HTML escaped."""
+    """Return a text on one line, with characters escaped that are special in Markdown or HTML."""
     line = _one_line(content).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"^(\d*)([-+=.)])(?=\s|$|[-=])", r"\1\\\2", _SPECIAL.sub(r"\\\1", line))
 
 
 def _items(lines: Iterable[tuple[str, str]]) -> PrintedTable:
+    """Return pairs of a name and its content as a table with a row for each."""
     rows = [(name_text(name, 80), value) for name, value in lines]
     return PrintedTable(("Item", "Content"), rows, texts=(0, 1), kind="items")
 
@@ -135,6 +137,9 @@ def _contents(data: ReportData, drift: Any) -> list[list[Any]]:
 
 
 def _selection(data: ReportData, left_out: PrintedTable | None) -> list[Any]:
+    """Return the section on the columns in the model: a list of paragraphs and tables. ``left_out`` is the table of the
+    features that are not in the model, or None.
+    """
     lines = column_lines(data)
     used = [(line, line["own"] or {}) for line in lines if line["importance"]]
     heads = {"importance": "Importance", "n_levels": "Levels", "information_value": "Information value"}
@@ -151,6 +156,9 @@ def _selection(data: ReportData, left_out: PrintedTable | None) -> list[Any]:
 
 
 def _performance(data: ReportData, tables: Mapping[str, PrintedTable | None]) -> list[Any]:
+    """Return the section on performance: a list of paragraphs, lists and tables. ``tables`` are those of
+    `shared_tables`.
+    """
     measures = tables["measures"]
     if measures is None:
         return [_TEXTS["needs_rows"]]
@@ -160,6 +168,9 @@ def _performance(data: ReportData, tables: Mapping[str, PrintedTable | None]) ->
 
 
 def _stability(data: ReportData, drift: Any) -> list[Any]:
+    """Return the section on stability over time: a list of paragraphs and tables. ``drift`` is the table of
+    `Drift.to_frame`, or None.
+    """
     blocks: list[Any] = [periods_figure(data.periods).table()] if data.periods else [_TEXTS["no_periods"]]
     if drift is None:
         return [*blocks, _TEXTS["no_drift"]]
@@ -170,6 +181,7 @@ def _stability(data: ReportData, drift: Any) -> list[Any]:
 
 
 def _calibration(data: ReportData) -> list[Any]:
+    """Return the section on calibration, of the whole sample and of segments: a list of paragraphs and tables."""
     p, two = data.performance, len(data.classes) == 2
     if p is None:
         return [_TEXTS["needs_rows"]]
@@ -193,16 +205,19 @@ def _calibration(data: ReportData) -> list[Any]:
     return [*blocks, *([] if p.rows.segments else [_TEXTS["no_groups"]]), *tables]
 
 
-def _calibrated(one: Any) -> list[str]:
-    """Return three cells of the calibration table for a `Bin`: the number of rows, the observed share of the class with
-    its interval, and "yes" if the predicted share lies outside this interval, otherwise "no".
+def _calibrated(bin_: Any) -> list[str]:
+    """Return three cells of the calibration table as texts: the number of rows, the observed share of the class with
+    its interval, and "yes" if the predicted share lies outside this interval, otherwise "no". ``bin_`` is a `Bin`.
     """
-    low, high = words.format_percent(one.low), words.format_percent(one.high)
-    observed = f"{words.format_percent(one.observed)}\n({low} to {high})"
-    return [words.format_count(one.weight), observed, "no" if one.low <= one.predicted <= one.high else "yes"]
+    low, high = words.format_percent(bin_.low), words.format_percent(bin_.high)
+    observed = f"{words.format_percent(bin_.observed)}\n({low} to {high})"
+    return [words.format_count(bin_.weight), observed, "no" if bin_.low <= bin_.predicted <= bin_.high else "yes"]
 
 
 def _monitoring(data: ReportData, drift: Any) -> list[Any]:
+    """Return the section that proposes bounds for monitoring, and the command that checks them: a list of paragraphs,
+    tables and a `Code`. ``drift`` is the table of `Drift.to_frame`, or None.
+    """
     bound, rules, values = "To be set after it is measured", ["psi_low>0.1", "unseen>0.05"], {}
     if drift is not None:
         values["psi"] = f"at most {words.format_number(drift['psi'].max())}"

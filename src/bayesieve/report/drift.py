@@ -14,7 +14,7 @@ _MOST_FEATURES, _MOST_PERIODS = 60, 60
 
 
 def render_drift(drift: Any) -> str:
-    """Return the page of a `Drift` as one self-contained HTML document."""
+    """Return the page of a `Drift`, the result of `bayesieve.drift`, as one self-contained HTML document."""
     features = list(dict.fromkeys(drift.features["feature"]))
     rows = drift.features.filter(drift.features["feature"].is_in(features[:_MOST_FEATURES])).to_dict(as_series=False)
     rows["by"] = list(map(_period, rows["by"]))
@@ -65,4 +65,5 @@ def _shifts(rows: dict[str, list[Any]], periods: Any) -> Figure:
 
 
 def _period(by: Any) -> str:
+    """Return the name of a group of rows as text; "missing" for None."""
     return "missing" if by is None else str(by)

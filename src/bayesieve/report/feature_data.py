@@ -1,4 +1,8 @@
-"""Features of a scorecard as plain data, for the tables and scripts of a report."""
+"""Features of a scorecard as plain data, for the tables and scripts of a report.
+
+A level is an interval or group of values of a feature; levels are divided into cells, each with a contribution to the
+log joint probability of every class. A line of a table shows one cell, or several cells of few training rows.
+"""
 
 from __future__ import annotations
 
@@ -111,9 +115,10 @@ def by_chance(log_bayes: float) -> str:
 
 
 def support_caution(feature: Feature, words: Wording, min_count: int) -> str | None:
-    """Return a caution if cells of a feature have large contributions but few rows; otherwise None.
+    """Return a caution as text if cells of a feature have large contributions but few training rows; otherwise None.
 
-    It names the cells unless ``min_count`` is above 1, because cells with few rows are then hidden.
+    ``words`` are the readable texts of the scorecard. The caution names the cells unless ``min_count`` is above 1,
+    because counts of few rows are then hidden.
     """
     weak = weakly_supported(feature) if feature.is_used else []
     if not weak:

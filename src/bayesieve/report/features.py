@@ -1,4 +1,7 @@
-"""Figures of a scorecard: the contributions of one feature, and the importance of all features."""
+"""Figures of a scorecard: the contributions of one feature, and the importance of all features.
+
+A cell is an interval or group of values of a feature that has a contribution.
+"""
 
 from __future__ import annotations
 

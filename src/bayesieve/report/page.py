@@ -139,6 +139,7 @@ class Figure:
 
     @staticmethod
     def _converter() -> Any:
+        """Return the module vl_convert, which draws pictures. Raise ImportError if it is not installed."""
         try:
             import vl_convert
         except ImportError as error:
@@ -277,18 +278,23 @@ def plain(value: Any) -> Any:
 
 
 def fill(name: str, **context: Any) -> str:
-    """Return a template filled with values. Texts are escaped for HTML, except in ``.txt`` templates."""
+    """Return the template with the given name, filled with the values in ``context``. Texts are escaped for HTML,
+    except in templates whose name ends in ``.txt``.
+    """
     return words.printable(_environment().get_template(name).render(**context))
 
 
 @cache
 def _packed_bundle() -> tuple[str, str]:
-    """Return the chart library as compressed base64 text, and the hash by which the security policy allows it."""
+    """Return the JavaScript library that draws charts as compressed base64 text, and the hash by which the content
+    security policy of a page allows it.
+    """
     packed = FOLDER.joinpath("bundle", "charts.js.gz").read_bytes()
     return base64.b64encode(packed).decode(), policy_hash(gzip.decompress(packed).decode())
 
 
 def _in_thousandths(digits: re.Match[str]) -> str:
+    """Return the number that a regular expression has matched, rounded to three decimals, as text."""
     return str(round(round(float(digits[0]), 9), 3)).removesuffix(
         ".0"
     )  # rounded twice, so that rounding of halves does not depend on the last digit
@@ -301,6 +307,7 @@ def policy_hash(text: str) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
+    """Return the Jinja environment of all templates, with its filters."""
     import jinja2
 
     from bayesieve.version import __version__

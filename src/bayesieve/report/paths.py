@@ -68,6 +68,9 @@ def path_figure(trace_or_traces: Any, *, title: str | None = None) -> Figure:
 
 
 def _sources(source: Any) -> list[Any]:
+    """Return the traces or fitted selectors that were passed to `path_figure`, as a list. Raise ValueError if there is
+    none, or another object is among them.
+    """
     if hasattr(source, "traces"):
         source = [trace for trace in source.traces if trace is not None]
     several = isinstance(source, Iterable) and not hasattr(source, "path") and not hasattr(source, "trace_")
@@ -131,32 +134,37 @@ def search_figure(trace: Any, steps: Sequence[Step], chosen: Step | None, title:
 
 
 def _panel(
-    name: str, one: tracing.Measure, x: draw.Spec, frame: dict[str, list[Any]], trace: Any, in_phases: bool
+    name: str, measure: tracing.Measure, x: draw.Spec, frame: dict[str, list[Any]], trace: Any, in_phases: bool
 ) -> draw.Spec | None:
     """Return a chart of one measure along the path of a search, or None if none of its values can be drawn.
 
     Parameters
     ----------
     name : column of ``frame`` with the values of the measure.
-    one : the measure.
+    measure : the measure.
     x : Vega-Lite encoding of the horizontal axis.
     frame : points of the path, as columns.
     trace : `SearchTrace` of the search.
     in_phases : whether lines are phases, which are named, rather than starts.
     """
-    values, band = frame[name], one.n_rows is not None
+    values, band = frame[name], measure.n_rows is not None
     marked = next((i for i, chosen in enumerate(frame["chosen"]) if chosen and values[i] is not None), None)
     on_axis = [] if marked is None else [frame[column][marked] for column in (name, "low")[: 1 + band]]
-    domain = draw.good_end(values, on_axis, lower_is_better=one.lower_is_better)
+    domain = draw.good_end(values, on_axis, lower_is_better=measure.lower_is_better)
     if domain is None:
         return None
     at = null = label = None
     if marked is not None:
         at = frame[x["field"]][marked]
-        label = f"{plural(frame['features'][marked], 'feature')}, {one.text(values[marked])}"
-    elif not one.on_validation and domain[0] <= trace.null_criterion <= domain[1]:
+        label = f"{plural(frame['features'][marked], 'feature')}, {measure.text(values[marked])}"
+    elif not measure.on_validation and domain[0] <= trace.null_criterion <= domain[1]:
         null = trace.null_criterion
-    of_measure = {"field": name, "title": one.heading, "domain": domain, "dy": -10 if one.higher_is_better else 16}
+    of_measure = {
+        "field": name,
+        "title": measure.heading,
+        "domain": domain,
+        "dy": -10 if measure.higher_is_better else 16,
+    }
     panel: draw.Spec = draw.template(
         "path", x=x, **of_measure, band=band, phases=in_phases, at=at, label=label, null=null
     )
@@ -211,6 +219,7 @@ def _means_figure(
 
 
 def _means_caption(traces: Sequence[Any], chosen: Sequence[Step]) -> str:
+    """Return the caption of the mean path of several searches. ``chosen`` holds the steps of their chosen subsets."""
     measured, stopped = {trace.measured for trace in traces}, sum(not trace.complete for trace in traces)
     text = f"{plural(len(traces), 'search', 'searches')}: mean, and ± one standard deviation."
     if chosen:
@@ -221,6 +230,7 @@ def _means_caption(traces: Sequence[Any], chosen: Sequence[Step]) -> str:
 
 
 def _sizes_in_words(sizes: Sequence[int]) -> str:
+    """Return numbers of features in words: the only one, or the smallest, the largest and the mean."""
     low, high, mean = min(sizes), max(sizes), sum(sizes) / len(sizes)
     return plural(high, "feature") if low == high else f"{low:,} to {high:,} features, {mean:.1f} on average"
 
@@ -288,6 +298,9 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
 
 
 def _clusters_caption(selector: Any, feasible: np.ndarray) -> str:
+    """Return the caption of the clusters of a `DependenceClusterSelector`. ``feasible`` (n_candidates,) marks the
+    candidate subsets that satisfy its constraints.
+    """
     n, n_features = int(selector.support_.sum()), selector.support_.size
     text = f"{n} of {n_features} features chosen from {feasible.size:,} candidates"
     if selector.constraints:

@@ -169,8 +169,9 @@ def render_card(data: ReportData) -> str:
 
 
 def page_data(data: ReportData) -> dict[str, Any]:
-    """Return the data for the page's scripts as plain JSON values: contributions by cell, curves by class, thresholds,
-    and rows to explain.
+    """Return the data for the scripts of a report page as plain JSON values, by name: classes and intercept, features
+    with the contributions of their cells, ROC and reliability curves, thresholds, segments, explained rows, and the
+    templates of the charts that the scripts draw.
     """
     p = data.performance
     content = {name: getattr(data, name) for name in ("classes", "class_counts", "positive", "intercept", "factors")}
@@ -215,7 +216,9 @@ def column_lines(data: ReportData) -> list[dict[str, Any]]:
 
 
 def dependence_figure(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Figure:
-    """Draw the matrix of dependences between columns as a heat map."""
+    """Draw the matrix of dependences between columns as a heat map. ``matrix`` (n_columns, n_columns) holds numbers
+    from 0 to 1, and ``names`` the names of the columns.
+    """
     pairs = [(a, b, matrix[i][j]) for i, a in enumerate(names) for j, b in enumerate(names) if i != j]
     frame = draw.columns(("column", "other", "dependence"), pairs)
     drawing = draw.template("dependence", names=list(names), domain=[0, max(0.1, *frame["dependence"])])
@@ -261,8 +264,8 @@ def challenge_figures(challenged: Any) -> dict[str, Figure]:
 
 
 def search_parts(data: ReportData) -> tuple[str, dict[str, Figure]]:
-    """Return a description of the search in words, and its charts by name: the path of the search, or the tree of
-    clusters.
+    """Return two descriptions of the search: a text in words, and a dict of figures, which holds the path of the search
+    as "search" or the tree of clusters as "clusters". Both are empty without a search.
     """
     trace = data.search
     if trace is None:
@@ -283,7 +286,9 @@ def search_parts(data: ReportData) -> tuple[str, dict[str, Figure]]:
 
 
 def decision_figure(decisions: Any) -> Figure:
-    """Draw the benefit of taking the second of two decisions, against the share of rows for which it is taken."""
+    """Draw the benefit of taking the second of two decisions, against the share of rows for which it is taken.
+    ``decisions`` is an `evaluation.deciding.Decisions` with a curve.
+    """
     curve, k, name = decisions.curve, decisions.chosen, decisions.names[1]
     frame = {one: getattr(curve, one).tolist() for one in ("share", "threshold", "profit", "low", "high")}
     frame["threshold"][0] = None  # infinite, because no row is selected

@@ -1,7 +1,8 @@
 """Descriptions of searches in words: the measure that guided a search, the subsets it visited, and how it ended.
 
-A step of a search is a dict with ``start``, ``step``, ``move``, ``feature``, ``n_features``, ``criterion`` and
-``validation``: one line of `SearchTrace.path`.
+A search consists of walks. Each begins at a start, a subset of the features, and adds or drops one feature with each
+move. A step, a line of `SearchTrace.path`, is a start or a move: a dict with ``start`` (number of the walk), ``step``,
+``move``, ``feature``, ``n_features``, ``criterion`` and ``validation``.
 """
 
 from __future__ import annotations
@@ -68,12 +69,15 @@ class Measure:
         self.heading = f"Validation: {self.title}" if on_validation else f"{self.capitalised}{unit}"
 
     def of(self, step: Step) -> float | None:
-        """Return the value of the measure at a step of a search; None if there is none."""
+        """Return the value of the measure at a step of a search, which is a line of `SearchTrace.path`; None if there
+        is none.
+        """
         if self.on_validation:
             return step["validation"]
         return None if self.is_of_features and step["feature"] is None else step["criterion"]
 
     def text(self, value: float | None) -> str:
+        """Return a value of the measure as text, with its number of decimals; a dash for None."""
         return format_number(value, self.digits)
 
     def in_words(self, value: float) -> str:
@@ -94,9 +98,10 @@ class Measure:
 
 
 def measures_of(steps: Iterable[Step], trace: Any) -> tuple[Measure, ...]:
-    """Return the criterion that guided a search and, if there were validation rows, the measure on them.
+    """Return the measures of a search: the criterion that guided it and, if there were validation rows, the measure on
+    them.
 
-    Their numbers of decimals suit the values at the given steps.
+    Their numbers of decimals suit the values at the given steps. ``trace`` is the `SearchTrace`.
     """
     steps = list(steps)
     guide = measure(trace.criterion_name, [step["criterion"] for step in steps], trace.lower_is_better)

@@ -62,8 +62,10 @@ class PrintedTable:
     def of_frame(
         cls, frame: Mapping[str, Sequence[Any]], heads: Mapping[str, str], title: str = "", shares: Sequence[str] = ()
     ) -> PrintedTable:
-        """Return a table of the first rows of a frame. ``heads`` maps the columns to show to their titles; ``shares``
-        names the columns to print in percent.
+        """Return a table of the first rows of a frame, a mapping from column names to lists.
+
+        ``heads`` maps the columns to show to their titles, ``shares`` names the columns to print in percent, and
+        ``title`` is that of the table.
         """
         columns = [
             [
@@ -78,7 +80,9 @@ class PrintedTable:
 
 
 def cell_text(value: Any, column: str = "") -> str:
-    """Return a value of a frame as text; a column whose name begins with ``p_`` holds p-values."""
+    """Return a value of a frame as text. ``column`` is the name of its column: p-values are expected if it begins with
+    ``p_``.
+    """
     if isinstance(value, bool):
         return "yes" if value else ""
     if isinstance(value, float) and column.startswith("p_"):
@@ -139,7 +143,9 @@ def shared_tables(data: ReportData) -> dict[str, PrintedTable | None]:
 
 
 def measures_table(data: ReportData) -> PrintedTable:
-    """Return the table of measures, a column for each sample, with the values of trivial predictions for comparison."""
+    """Return the table of performance measures with their intervals, a column for each sample of rows, and a last one
+    with the values of trivial predictions for comparison.
+    """
     samples, measured, positive = data.samples, data.performance, data.positive
     rows = [["Rows", *(words.format_count(one.class_rows.sum()) for one in samples), ""]]
     if len(data.classes) == 2:
@@ -221,7 +227,9 @@ def strategy_table(data: ReportData, measured: str) -> PrintedTable:
 
 
 def rules_table(data: ReportData) -> PrintedTable | None:
-    """Return the table of a user's rules for levels, with their measured effect; None if there are no rules."""
+    """Return the table of a user's rules for the levels of columns (cuts, groups and codes) with their measured effect;
+    None if there are no rules.
+    """
     ruled = [one for one in data.features if one["by_hand"]]
     two, measured = len(data.classes) == 2, any(one["effect"] for one in ruled)
     has_gains = any(one["gain"] is not None for one in data.features)
