@@ -99,8 +99,8 @@ def chance_tables(log_bayes: float) -> float:
 
 
 def by_chance(log_bayes: float) -> str:
-    """Return `chance_tables` of a log Bayes factor in nats as text with two significant digits; an empty text if it is
-    NaN, because the feature was not tested.
+    """Return the number of tables, in one of which a column without effect reaches the log Bayes factor ``log_bayes``
+    (in nats), as text with two significant digits; an empty text if it is NaN, because the feature was not tested.
 
     Examples
     --------

@@ -135,8 +135,8 @@ def curve_ends(cells: Sequence[Interval]) -> tuple[float, float] | None:
 
 
 def density_frame(cells: Sequence[Interval], low: float, high: float) -> dict[str, list[float]]:
-    """Return a histogram of the training rows between ``low`` and ``high``, as columns of a frame. The rows of each
-    interval are spread evenly over it.
+    """Return a histogram of the training rows between ``low`` and ``high``, as the columns ``from``, ``to``, ``rows``
+    and ``height`` (1 for the highest bin) of a frame. The rows of each interval are spread evenly over it.
 
     ``cells`` are intervals as in `curve_ends`.
     """

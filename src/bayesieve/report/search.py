@@ -228,7 +228,7 @@ def in_words(trace: Any, steps: Sequence[Step], chosen: Step | None, *, by_start
 
 
 def steps_by_start(steps: Sequence[Step]) -> list[list[Step]]:
-    """Group steps by the start of the search that they belong to; steps whose criterion cannot be drawn are dropped."""
+    """Return the steps of each walk of a search as a list of lists, without steps whose criterion cannot be drawn."""
     starts: dict[int, list[Step]] = {}
     for step in steps:
         if drawable(step["criterion"]):
