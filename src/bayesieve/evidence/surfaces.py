@@ -115,7 +115,9 @@ class Surface:
 
     @cached_property
     def shape(self) -> Shape:
-        """Basis functions over the grid: the products of the functions of both axes."""
+        """Basis functions of the surface over the cells of its grid, as a `Shape`: the product of each function of the
+        first axis with each function of the second.
+        """
         return Shape.of_surface(self.first.basis, self.second.basis)
 
     @property

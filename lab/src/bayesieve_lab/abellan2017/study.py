@@ -136,7 +136,7 @@ class Abellan2017(CrossValidatedStudy):
         }
 
     def report(self, comparison: Comparison) -> Report:
-        """Return the report on a comparison."""
+        """Return the report of a comparison's results: tables beside those of the paper, and verdicts on its claims."""
         results, main, tests = Results.of(comparison), None, None
         tables: list[tuple[str, TextTable]] = []
         findings: tuple[str, ...] = ()

@@ -185,7 +185,7 @@ class Blanquero2021(CrossValidatedStudy):
         return examples
 
     def report(self, comparison: Comparison) -> Report:
-        """Return the report on a comparison."""
+        """Return the report of a comparison's results: tables beside those of the paper, and verdicts on its claims."""
         from bayesieve_lab.blanquero2021.report import report
 
         return report(self, comparison)

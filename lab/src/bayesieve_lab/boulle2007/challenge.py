@@ -304,7 +304,7 @@ class Challenge(Study):
         return (*judged, *([closeness("Table 5", numbers, MARGIN, ".4f", "guesses")] if numbers else []))
 
     def report(self, comparison: Comparison) -> Report:
-        """Return the report on a comparison."""
+        """Return the report of a comparison's results: tables beside those of the paper, and verdicts on its claims."""
         entries = self.entries(comparison)
         table, n_wanted = guesses(entries), sum(len(self.wanted(task)) for task in self.tasks)
         drawing = f"{self.paper}-challenge-times.svg"

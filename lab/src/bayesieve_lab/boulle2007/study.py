@@ -133,7 +133,7 @@ class Boulle2007(CrossValidatedStudy):
         return super().saved(results)
 
     def report(self, comparison: Comparison) -> Report:
-        """Return the report on a comparison."""
+        """Return the report of a comparison's results: tables beside those of the paper, and verdicts on its claims."""
         from bayesieve_lab.boulle2007.report import report
 
         return report(self, comparison)

@@ -32,11 +32,18 @@ def _equal_bins(sizes, n_groups, n_rows, n_bins, bins):
 
 @jit_inner
 def _clumps(order, groups, bins, most, sizes, merged, points):
-    """Find the clumps, at most ``most``, and return their number; an optimal grid never cuts a clump.
+    """Find the clumps of a column and return their number; an optimal grid cuts only between clumps.
 
-    A clump is a run of rows, in the order ``order`` (n_rows,), of the same bin; rows with equal values stay together.
-    ``groups`` and ``bins``, both (n_rows,), number the distinct values and the bins of the rows. The number of rows up
-    to the end of each clump is written into ``points``, which begins with 0. ``sizes`` and ``merged`` are work space.
+    A clump is a run of rows of the same bin, in the order of the values. Rows with equal values stay together: if their
+    bins differ, they are a clump of their own. More than ``most`` clumps are merged into about equal numbers of rows.
+
+    Parameters
+    ----------
+    order : (n_rows,) positions of the rows by ascending value.
+    groups, bins : (n_rows,) number of the distinct value of each row, and of its bin of the other column.
+    most : largest number of clumps.
+    sizes, merged : (n_rows,) work space.
+    points : result, of at least ``most`` + 1 entries: 0, then the number of rows up to the end of each clump.
     """
     n_rows = order.size
     n_clumps, last, begin = 0, -1, 0

@@ -174,7 +174,7 @@ class Gidofalvi(Study):
         return results.with_name(f"{results.stem}-{campaign.name}{results.suffix}")
 
     def report(self, comparison: Comparison) -> Report:
-        """Return the report on a comparison."""
+        """Return the report of a comparison's results: tables beside those of the paper, and verdicts on its claims."""
         from bayesieve_lab.gidofalvi.report import report
 
         return report(self, comparison)

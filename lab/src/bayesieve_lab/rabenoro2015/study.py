@@ -171,7 +171,7 @@ class Rabenoro2015(Study):
         return Comparison.of(self.data(), (name for name in self.methods() if name in measured), self.protocol, rows)
 
     def report(self, comparison: Comparison) -> Report:
-        """Return the report on a comparison."""
+        """Return the report of a comparison's results: tables beside those of the paper, and verdicts on its claims."""
         from bayesieve_lab.rabenoro2015.report import report
 
         return report(self, comparison)
