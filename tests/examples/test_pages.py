@@ -48,7 +48,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("watching-a-model.md", 15),
         ("deployment.md", 8),
         ("report.md", 6),
-        ("the-model.md", 5),
+        ("the-model.md", 6),
         ("tutorials/credit.md", 29),
         ("tutorials/card.md", 21),
         ("tutorials/campaign.md", 15),
