@@ -162,7 +162,7 @@ class RowReader:
                     f"The table has {table.n_columns} columns without names, the model was fitted on "
                     f"{len(self.columns)}; give the columns of the training table in their order."
                 )
-            return table.read_as(self.columns, {}).select([self.columns.index(name) for name in self.needed])
+            table = table.read_as(self.columns, {})
         position = {name: i for i, name in enumerate(table.names)}
         if not position.keys() >= set(self.needed):
             self.check(table.names)

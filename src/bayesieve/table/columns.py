@@ -679,7 +679,7 @@ class MatrixTable(Table):
 
     def select(self, positions: Sequence[int]) -> Table:
         """Return the table restricted to the columns at ``positions``, in this order."""
-        if list(positions) == list(range(self.n_columns)):
+        if len(positions) == self.n_columns and list(positions) == list(range(self.n_columns)):
             return self
         if self._is_dense:
             return super().select(positions)
