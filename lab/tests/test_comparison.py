@@ -301,7 +301,10 @@ def test_figures_are_those_of_scikit_learn_on_refits(load: Any, weighted: bool) 
             assert (row["method"], row["repeat"], row["fold"]) == (name, fold.repeat, fold.fold)
             assert (row["n_train"], row["n_test"]) == (fold.train.size, fold.test.size)
             if name == "unable" and weighted:
-                assert row["error"] == "Failing.fit does not accept sample_weight."
+                assert (
+                    row["error"]
+                    == "Failing.fit does not accept sample_weight; omit the weights of the data set, or this method."
+                )
                 continue
             given = {} if weight is None else {"sample_weight": weight[fold.train]}
             w = {} if weight is None else {"sample_weight": weight[fold.test]}
@@ -327,12 +330,31 @@ def test_figures_are_those_of_scikit_learn_on_refits(load: Any, weighted: bool) 
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (Told([7.0, 7.0], ["no", "yes"]), "Predicted probabilities of a row add up to 14, not to 1."),
-        (Told([0.0, 0.0], ["no", "yes"]), "Predicted probabilities of a row add up to 0, not to 1."),
-        (Told([1.5, -0.5], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
-        (Told([0.5, np.nan], ["no", "yes"]), "Predicted probabilities are not numbers (NaN), or negative."),
-        (Told([0.5, 0.5], ["no", "zzz"]), "The model has classes that the data set lacks: ['no', 'zzz']."),
-        (Told([1.0], ["no", "yes"]), "Predicted probabilities have shape (4, 1), not one column for each class."),
+        (
+            Told([7.0, 7.0], ["no", "yes"]),
+            "Predicted probabilities of a row add up to 14, not to 1; correct predict_proba of this method.",
+        ),
+        (
+            Told([0.0, 0.0], ["no", "yes"]),
+            "Predicted probabilities of a row add up to 0, not to 1; correct predict_proba of this method.",
+        ),
+        (
+            Told([1.5, -0.5], ["no", "yes"]),
+            "Predicted probabilities are missing (NaN) or negative; correct predict_proba of this method.",
+        ),
+        (
+            Told([0.5, np.nan], ["no", "yes"]),
+            "Predicted probabilities are missing (NaN) or negative; correct predict_proba of this method.",
+        ),
+        (
+            Told([0.5, 0.5], ["no", "zzz"]),
+            "The model has other classes (['no', 'zzz']) than the data set (['no', 'yes']); correct its classes_.",
+        ),
+        (
+            Told([1.0], ["no", "yes"]),
+            "Predicted probabilities have shape (4, 1), instead of one row per test row and one column per class; "
+            "correct predict_proba of this method.",
+        ),
         (Told([0.5, 0.5], ["no", "yes"], 1), "Probabilities were predicted for 3 of 4 rows."),
         (Told([0.9 + 1e-5, 0.1], ["yes", "no"]), None),  # single precision, in another order
     ],
@@ -356,7 +378,9 @@ def test_rows_that_training_lacks_or_that_do_not_count() -> None:
         found = compare(
             {"all": SelectiveNB("all"), "gauss": GaussianNB()}, X[rows], y[rows], split, sample_weight=weights
         )
-        assert {row["error"] for row in found.rows} == {f"All {part} rows of this fold have weight 0."}
+        assert {row["error"] for row in found.rows} == {
+            f"All {part} rows of this fold have weight 0; use fewer folds, or remove rows of weight 0."
+        }
 
 
 def test_threads_libraries_and_runs_change_nothing(tmp_path: Path) -> None:
@@ -484,7 +508,10 @@ GOOD = {"gauss": GaussianNB()}
         ("n_repeats", lambda X, y: RepeatedFolds(n_repeats=0)),
         ("seed", lambda X, y: RepeatedFolds(seed=0.5)),
         *(("n_train must be a whole number from 2 up", lambda X, y, n=n: FixedSplit(n)) for n in (1, 2.5, True, "10")),
-        ("n_train must leave rows to test: it is 150 of 150", lambda X, y: compare(GOOD, X, y, FixedSplit(150))),
+        (
+            "below the number of rows \\(150\\), to leave rows for testing, got 150",
+            lambda X, y: compare(GOOD, X, y, FixedSplit(150)),
+        ),
         (r"rows of the most frequent class \(50\), got 51", lambda X, y: compare(GOOD, X, y, RepeatedFolds(51))),
         ("protocol must be a RepeatedFolds, a FixedSplit, .*, got 10", lambda X, y: compare(GOOD, X, y, 10)),
         ("only one class", lambda X, y: compare(GOOD, X, np.zeros(150, dtype=int))),

@@ -126,7 +126,7 @@ def test_comparisons_draw_methods() -> None:
         one.plot("bars")
     with pytest.raises(ValueError, match="has a value of 'auc'"):
         one.plot(measure="auc")
-    with pytest.raises(ValueError, match="No fold was timed"):
+    with pytest.raises(ValueError, match="No fold has a time"):
         compared(rows_of(SCORES)).plot()
     with pytest.raises(ValueError, match="There is only one method"):
         compared(rows_of({"A": [0.5, 0.6]})).plot("ranks")

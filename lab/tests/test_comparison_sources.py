@@ -142,7 +142,7 @@ def test_a_data_set_that_cannot_be_loaded_is_named(n_jobs: int | None, tmp_path:
 
     refused(lost, "Data set 'wine' cannot be loaded: FileNotFoundError: .*wine.csv")
     assert calls == [1]
-    refused(lambda: load_wine(), "Data set 'wine': A data set is a pair")
+    refused(lambda: load_wine(), "Data set 'wine': A data set must be a pair")
     refused(lambda: (load_wine().data, np.zeros(178, dtype=int)), "Data set 'wine': The target has only one class")
     refused(lambda: (load_wine().data[:4], [0, 1, 0, 1]), r"Data set 'wine': n_folds must be at most .*\(2\), got 3")
     kept = [json.loads(line) for line in path.read_bytes().splitlines()]

@@ -138,8 +138,8 @@ def test_tables_and_matrices_are_loaded_without_their_target(folder: Path) -> No
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("name,file,rows", "name,file,n", "lacks the column rows."),
-        (",file,", ",path,", "lacks the column file."),
+        ("name,file,rows", "name,file,n", "lacks the column rows; add it"),
+        (",file,", ",path,", "lacks the column file; add it"),
         (FRUIT_LINE, "", "lists no data sets"),
         (FRUIT_LINE, f"{FRUIT_LINE}\n{FRUIT_LINE}", "two lines for the data set 'fruit'"),
         (",4,", ",four,", "rows of data set 'fruit' must be a whole number from 0 up, not 'f"),

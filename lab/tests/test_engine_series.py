@@ -88,5 +88,5 @@ def test_one_series() -> None:
     assert [series.size for series in data] == data.lengths.tolist()
     assert np.array_equal(data[-1], data.series(9))
     assert np.array_equal(data.series(3), data.values[data.offsets[3] : data.offsets[4]])
-    with pytest.raises(IndexError, match="There is no series 10: there are 10"):
+    with pytest.raises(IndexError, match="There is no series 10; series are numbered from 0 to 9"):
         data.series(10)

@@ -451,7 +451,7 @@ def test_figures_are_measured_before_and_after() -> None:
         assert edited.edits_[0].who
     one_class = model().edit().drop("number").done(X=frame.head(1), y=two[:1])
     assert one_class.edits_[0].auc_after is None
-    with pytest.raises(ValueError, match="pass X and y together"):
+    with pytest.raises(ValueError, match="pass both X and y"):
         model().edit().done(X=frame)
 
 

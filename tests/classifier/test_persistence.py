@@ -364,10 +364,10 @@ FORMAT = '{"format": "bayesieve.SelectiveNB"'
         (FORMAT + "}", "has model version unknown"),
         (
             FORMAT + ', "version": 4}',
-            "has model version 4, .* reads version 5; update bayesieve or fit again",
+            "has model version 4, .* reads version 5. Update bayesieve, or fit the model again",
         ),
         (FORMAT + ', "version": true}', "has model version true"),
-        *((FORMAT + f', "version": {one}}}', "has model version 1, this") for one in ("1", '"1"')),
+        *((FORMAT + f', "version": {one}}}', "has model version 1, but this") for one in ("1", '"1"')),
         (FORMAT + ', "version": NaN}', "holds NaN"),
         (FORMAT + ', "version": 1, "x": -Infinity}', "holds -Infinity"),
         (FORMAT + ', "version": 5}', "checksum does not match"),
@@ -393,7 +393,7 @@ def test_no_such_file_folders_and_devices(tmp_path: Path) -> None:
                 use(path)  # type: ignore[arg-type]
             assert unclear(str(error.value)) is None
     if Path("/dev/zero").exists():  # which never ends
-        with pytest.raises(ValueError, match="/dev/zero is a device; give a model file"):
+        with pytest.raises(ValueError, match="/dev/zero is a device, not a model file"):
             bayesieve.load("/dev/zero")
     (tmp_path / "model.json").write_text("{}")
     (tmp_path / "model.json").chmod(0)

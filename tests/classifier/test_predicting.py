@@ -211,7 +211,7 @@ def test_tables_of_others_are_never_replaced(by_year: Path, tmp_path: Path) -> N
         (other / name).unlink()
     with pytest.raises(ValueError, match="cannot be created"):
         predict_to(fitted(), by_year / "year=2024" / "a.parquet" / "scored", frame())
-    with pytest.raises(ValueError, match="Column 'prediction' has the name of a column of predictions"):
+    with pytest.raises(ValueError, match="Column 'prediction' of the table has the name of a column of predictions"):
         predict_to(fitted(), tmp_path / "scored", frame().with_columns(prediction=1), keep="all")
 
 
@@ -272,7 +272,9 @@ def scores_on_a_full_disk(folder: Path, source: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
     for name in ("scored/year=2024/a.parquet", "scored.parquet", "scored.csv", "scored.arrow"):
         target = folder / name.partition("/")[0]
-        with pytest.raises(ValueError, match=r"cannot be written .*check the folder's rights and space") as error:
+        with pytest.raises(
+            ValueError, match=r"cannot be written .*check the folder's permissions and free space"
+        ) as error:
             predict_to(model, target, source)
         assert str(error.value).startswith(f"{folder / name} ")
 

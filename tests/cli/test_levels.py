@@ -54,7 +54,10 @@ def test_values_of_a_file_are_those_of_the_table(succeeds: Run) -> None:
             "nope: {cuts: [1]}",
             "error: levels names the column 'nope', which is not a feature column; remove it.",
         ),
-        ("age: {cuts: [2, 1]}", "error: levels of the column 'age': it needs cuts in ascending order, each once."),
+        (
+            "age: {cuts: [2, 1]}",
+            "error: levels of the column 'age': it needs cuts in ascending order, each once; sort them",
+        ),
         ("age: [", "error: levels.yaml, line 1 is not valid YAML of columns and their options: "),
     ],
 )

@@ -186,7 +186,7 @@ def test_unseen_values_are_a_warning(succeeds: Run, model: Path, german: pl.Data
     [
         (b"not JSON", "does not hold valid JSON"),
         (b'{"format": "something else"}', "is not a bayesieve model"),
-        (b'{"format": "bayesieve.SelectiveNB", "version": 99}', "update bayesieve"),
+        (b'{"format": "bayesieve.SelectiveNB", "version": 99}', "Update bayesieve"),
         (None, "model.json"),
     ],
 )

@@ -48,7 +48,7 @@ def test_named_pipes(succeeds: Run, model: Path) -> None:
     ("content", "message"),
     [
         (b"", "standard input is empty"),
-        (b"\0" * 100_000, "standard input is not a text table: it holds binary data"),
+        (b"\0" * 100_000, "standard input is not a text table, because it contains binary data"),
         (b"PAR1 and no more", "standard input cannot be read as a table"),
         (b"ARROW1 and no more", "standard input cannot be read as a table"),
         (b"a,b\n1,2\n", "standard input has no column 'class' (--target)"),

@@ -81,7 +81,7 @@ def test_counts_of_other_features_are_not_added() -> None:
 
 def test_a_table_without_classes_cannot_be_counted() -> None:
     coded = random_table(4, 5, [2], 2, weighted=False)
-    with pytest.raises(ValueError, match="has no classes to count by"):
+    with pytest.raises(ValueError, match="Counting by class needs the class of every row"):
         coded.with_rows(class_codes=None).counts  # noqa: B018
 
 

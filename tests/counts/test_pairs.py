@@ -165,7 +165,7 @@ def test_nothing_to_count() -> None:
     assert PairInformation(nothing).mutual_information().shape == (0, 0)
     no_rows = CodedTable(np.zeros((3, 0), np.uint8), np.array([2, 3, 30]), ("a", "b", "c"))
     np.testing.assert_array_equal(PairInformation(no_rows).symmetrical_uncertainty(), np.zeros((3, 3)))
-    with pytest.raises(ValueError, match="given_class=True needs the classes"):
+    with pytest.raises(ValueError, match="given_class=True needs the class of every row"):
         PairInformation(nothing, given_class=True)
 
 

@@ -160,7 +160,7 @@ def test_the_strongest_within_classes_is_that_of_other_libraries() -> None:
 def test_huge_weights_are_not_written_out_as_rows() -> None:
     tables = np.array([[[1e13, 2e13], [3e13, 0.0]]])
     assert make_dependence("spearman").of_tables(tables)[0] > 0
-    with pytest.raises(ValueError, match="'<lambda>' cannot weigh rows; leave the weights out"):
+    with pytest.raises(ValueError, match="'<lambda>' does not support row weights; omit sample_weight"):
         make_dependence(lambda x, y: 1.0).of_tables(tables)
 
 
@@ -173,7 +173,9 @@ def test_a_function_is_a_measure_that_cannot_weigh_rows() -> None:
     options: dict[str, Any] = {"statistic": tau, "features": [0], "others": [3]}
     assert pair_statistics(X, y, **options)[0, 0] == pytest.approx(tau(X["size"].to_numpy(), X["noise"].to_numpy()))
     assert pair_statistics(X, y, sample_weight=np.ones(120), **options)[0, 0] > 0
-    with pytest.raises(ValueError, match="measure 'tau' cannot weigh rows; leave the weights out, or choose another"):
+    with pytest.raises(
+        ValueError, match="measure 'tau' does not support row weights; omit sample_weight, or choose another"
+    ):
         pair_statistics(X, y, sample_weight=np.arange(120), **options)
     with pytest.raises(ValueError, match="'broken' must return one finite number"):
         pair_statistics(X, y, statistic=type("B", (ValueDependence,), {"name": "broken", "of_columns": lambda *_: 1})())

@@ -152,8 +152,8 @@ def test_as_a_constraint_and_in_other_searches() -> None:
         (Benefit([[0, 0], [-1, 1]]), np.ones(20), "does not use benefit= of the rows"),
         (MAILING, np.ones(19), "benefit must hold an amount, .* each of 20 rows, got an array of shape"),
         (MAILING, ["a"] * 20, "benefit must hold an amount, .* got list"),
-        (MAILING, np.r_[np.nan, np.ones(19)], "missing or infinite although decisions depend on them"),
-        (MAILING, np.r_[np.inf, np.ones(19)], "missing or infinite although decisions depend on them"),
+        (MAILING, np.r_[np.nan, np.ones(19)], "missing or infinite in rows whose decisions depend on them"),
+        (MAILING, np.r_[np.inf, np.ones(19)], "missing or infinite in rows whose decisions depend on them"),
     ],
 )
 def test_bad_benefits(criterion: Benefit, benefit: Any, message: str) -> None:

@@ -181,7 +181,7 @@ def test_rows_are_sorted_by_class_and_unseen_codes_shared() -> None:
     np.testing.assert_array_equal(block.weights, coded.weights[order])
     np.testing.assert_array_equal(block.codes, np.minimum(coded.codes, coded.n_levels[:, None])[:, order])
     assert coded.codes.max() > coded.n_levels.max()  # the table itself is not changed
-    with pytest.raises(ValueError, match="needs the classes of the rows"):
+    with pytest.raises(ValueError, match="needs the class of every row"):
         ClassBlock.of(coded.with_rows(class_codes=None))
 
 

@@ -46,23 +46,26 @@ REFUSED = {
     "negative": ([[-1]], "Negative values"),
     "NaN": ([[0.0], [np.nan]], "NaN"),
     "infinite": ([[np.inf]], "infinity"),
-    "too large": ([[20_000_000]], "Column 0 holds the code 20000000; .* code raw values with TableEncoder first"),
+    "too large": (
+        [[20_000_000]],
+        "Column 0 holds the code 20000000 in row 0, .* code raw values with TableEncoder first",
+    ),
     "one dimension": ([0, 1], "Expected 2D array"),
-    "text": (np.array([[0, "b"]] * 4, dtype=object), "Column 1 holds the code 'b'"),
+    "text": (np.array([[0, "b"]] * 4, dtype=object), "Column 1 holds 'b' in row 0, which is not a code"),
     "beyond integers": (np.full((4, 2), 1e300), r"holds the code 1e\+300"),
     "beyond 64 bits": (np.full((4, 2), 2**70, dtype=object), "holds the code"),
     "unsigned": (np.full((4, 2), 2**63, dtype=np.uint64), "holds the code 9223372036854775808"),
     "dates": (np.full((4, 1), np.datetime64("2020-01-01")), "Column 0 holds a value of type date"),
     "None": (np.array([[0], [None]], dtype=object), "contains NaN"),
     "masked": (np.ma.array([[0], [1]], mask=[[1], [0]]), "contains NaN"),
-    "polars text": (pl.DataFrame({"a": ["x"]}), "Column 0 holds the code 'x'"),
+    "polars text": (pl.DataFrame({"a": ["x"]}), "Column 0 holds 'x' in row 0"),
     "polars lists": (pl.DataFrame({"a": [[1]]}), "Column 0 holds a value of type ndarray"),
     "polars 128 bits": (pl.DataFrame({"a": pl.Series([1, 2], dtype=pl.Int128)}), "Column 'a' is of type Int128; codes"),
     "polars durations": (
         pl.DataFrame({"a": [0.5, 2.0], "b": [timedelta(1), None]}),
         "'b' is of type Duration|value of",
     ),
-    "pyarrow text": (pa.table({"a": ["x"]}), "Column 0 holds the code 'x'"),
+    "pyarrow text": (pa.table({"a": ["x"]}), "Column 0 holds 'x' in row 0"),
     "pyarrow dates": (pa.table({"a": [True, False], "b": pa.array([1, 2], pa.date32())}), "Column 'b' is of type Date"),
     "pandas durations": (pd.DataFrame({"a": [0.5, 1], "b": pd.to_timedelta([1, 2])}), "Column 'b' is of type Duration"),
     "pandas NA": (pd.DataFrame({"a": pd.Series([1, None], dtype="Int64"), "b": ["1", None]}), "Input X contains NaN"),
@@ -94,7 +97,7 @@ def test_whole_numbers_of_any_type_are_codes(X: object) -> None:
 
 def test_fractions_are_rounded_down_with_a_warning() -> None:
     with pytest.warns(
-        UserWarning, match="Column 1 holds the code 1.7, which is rounded down to 1; codes are the"
+        UserWarning, match="Column 1 holds the code 1.7 in row ., which is rounded down to 1; codes are the"
     ) as said:
         codes = read_codes(Reader(), [[0.0, 1.7], [2.0, 0.5]], reset=True).codes
     assert codes.tolist() == [[0, 2], [1, 0]]

@@ -157,7 +157,7 @@ class KilledWorker(Exception):
 @pytest.mark.parametrize(
     ("executor", "sentence"),
     [
-        (Losing(KilledWorker()), "A worker of the executor ended before its rows were read; see its log, give"),
+        (Losing(KilledWorker()), "A worker of the executor ended before its rows were read; see its log. Give"),
         (Losing(BrokenExecutor(), refuses=True), "A worker of the executor ended before its rows were read"),
         (Losing(ModuleNotFoundError("No module", name="bayesieve")), "cannot import bayesieve; install bayesieve"),
     ],

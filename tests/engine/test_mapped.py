@@ -76,7 +76,9 @@ def test_a_full_disk_is_one_sentence(engine: Mapped, monkeypatch: pytest.MonkeyP
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("bayesieve.engine.files._allocate", full)
-    with pytest.raises(OSError, match=r"cannot be written \(No space left on device\); check its rights and space\.$"):
+    with pytest.raises(
+        OSError, match=r"cannot be written \(No space left on device\); check its permissions and free space\.$"
+    ):
         engine.array((1000,), np.uint8)
     with pytest.raises(OSError, match="nowhere cannot be written"):
         Mapped(engine.folder / "nowhere").array((1 << 21,), np.uint8)

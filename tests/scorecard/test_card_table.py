@@ -101,5 +101,5 @@ def test_bands_that_are_none_are_refused(bands: Any) -> None:
 
 
 def test_a_strategy_table_needs_rows() -> None:
-    with pytest.raises(ValueError, match="needs rows"):
+    with pytest.raises(ValueError, match="No row has a weight above 0"):
         strategy_table(np.arange(2), np.arange(2) > 0, np.zeros(2))

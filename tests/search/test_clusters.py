@@ -168,7 +168,7 @@ def test_the_matrix_is_the_largest_information_within_a_class(coded: CodedTable)
 def test_problems_that_cannot_be_searched(coded: CodedTable) -> None:
     objective = problem_of(coded).objective
     bare = SubsetProblem(objective, coded.names, np.arange(coded.n_features))
-    with pytest.raises(ValueError, match="no coded rows on which dependence can be measured"):
+    with pytest.raises(ValueError, match="no coded rows to measure dependence on"):
         ClusterSearch().run(bare)
     assert ClusterSearch(matrix=np.eye(coded.n_features)).run(bare).n_models > 1
     with pytest.raises(ValueError, match="matrix must be a symmetric array of 11 x 11 finite numbers"):

@@ -56,8 +56,8 @@ def test_a_block_of_a_wide_table() -> None:
     ("arguments", "message"),
     [
         ({"statistic": "correlation"}, "statistic must be one of 'mutual_information', 'symmetrical_uncertainty'"),
-        ({"given_class": True}, "given_class=True needs the classes; pass them as y"),
-        ({"encoder": "modl"}, "needs the classes to find levels"),
+        ({"given_class": True}, "given_class=True needs the class of every row, but y is missing"),
+        ({"encoder": "modl"}, "y is missing, but the encoder needs the class of every row"),
         ({"features": [0, 2]}, r"positions from 0 to 1, or a mask, got \[0, 2\]"),
         ({"features": 1}, "positions from 0 to 1, or a mask, got 1"),
         ({"others": [[0, 1]]}, r"positions from 0 to 1, or a mask, got \[\[0, 1\]\]"),

@@ -117,7 +117,7 @@ FAULTS: list[tuple[Callable[[Path], Any], str]] = [
     (lambda folder: [folder / "rows.parquet", folder / "*.parquet"], r"rows\.parquet is named twice"),
     (lambda _: 3, "A table cannot be scanned from int"),
     (touched("rows.sav"), r"rows\.sav has no known file extension"),
-    (pipe, r"rows\.csv can only be read once; save it as a file"),
+    (pipe, r"rows\.csv is a pipe or device, which can only be read once; save its content as a file"),
     (two_formats, r"rows\.csv is text and .*rows\.parquet is Parquet; scan files of one format"),
     (two_names, r"twice\.parquet has more than one column named 'a'"),
     (written(FRAME.with_columns(c=1), FRAME), r"1\.parquet has no column 'c', which .*0\.parquet has"),
@@ -252,7 +252,7 @@ def test_a_query_ends_with_a_copy_that_fails(tmp_path: Path, monkeypatch: pytest
 
 def test_a_copy_leaves_room_on_the_disk(tmp_path: Path, limits: Limits) -> None:
     limits(bytes_left=1 << 62)
-    with pytest.raises(ValueError, match=r"would fill the disk of .*; set folder= to one on a larger disk"):
+    with pytest.raises(ValueError, match=r"would fill the disk of .*; set folder= to a folder on a larger disk"):
         bayesieve.scan(FRAME.lazy(), folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -288,7 +288,9 @@ def test_a_full_disk_is_named_and_left_clean(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert len(lines) >= 2
-    assert all("cache" in line and line.endswith("; check the folder's rights and space.") for line in lines), lines
+    assert all(
+        "cache" in line and line.endswith("; check the folder's permissions and free space.") for line in lines
+    ), lines
     assert list((tmp_path / "cache").iterdir()) == []
 
 

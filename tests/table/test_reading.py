@@ -153,7 +153,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("quote.csv", b'"a,b\n1,x\n2,y\n', "a quotation mark in line 1 is never closed"),
     ("quote.csv", b'"a,' + b"a," * 300_000 + b"\n1,2\n", "a quotation mark in line 1 is never closed"),
     ("hint.csv", b"\xef\xbb\xbfsep=;\r\na;b\r\n1;2\r\n", "begins with the line 'sep=;', a hint for spreadsheets"),
-    ("nul.csv", b"a,b\n1,\x00\n", "is not a text table: it holds binary data"),
+    ("nul.csv", b"a,b\n1,\x00\n", "is not a text table, because it contains binary data"),
     ("junk.csv", random.Random(0).randbytes(2000), "is not a text table"),
     ("control.csv", b"a,b\n" + b"\x01\x02\x03" * 20, "is not a text table"),
     ("parquet.csv", b"PAR1....", "is not a text table but a Parquet file; name it .parquet"),

@@ -124,7 +124,7 @@ def test_codes_are_as_small_as_possible(n_classes: int, dtype: type) -> None:
         ([10**25, 10**25 + 1], "whole numbers beyond 64 bits; convert them to text"),
         ([-1, 2**63], "beyond 64 bits"),
         ([[1, 2], [3]], "y should be a 1d array, got rows that differ in length"),
-        (dict.fromkeys(range(1000), 1), r"got \{0: 1, .{0,80}$"),
+        (dict.fromkeys(range(1000), 1), r"got \{0: 1, .{0,80}; pass y as an array"),
         (pl.Series([10**20, 10**20 + 1], dtype=pl.Int128), "beyond 64 bits"),
         (pd.Categorical([10**25, 10**25 + 1]), "beyond 64 bits"),
         ([True, 1, 0], "mix booleans and numbers"),

@@ -38,7 +38,10 @@ class TextTable:
         """
         for row in rows:
             if len(row) != len(columns):
-                raise ValueError(f"A row of {len(row)} texts does not fit a table of {len(columns)} columns: {row!r}.")
+                raise ValueError(
+                    f"A row of {len(row)} texts does not fit a table of {len(columns)} columns: {row!r}. Give one "
+                    "text for each column."
+                )
         numbers = tuple(title.startswith(">") for title in columns)
         return cls(tuple(title.removeprefix(">") for title in columns), numbers, tuple(map(tuple, rows)))
 

@@ -171,7 +171,7 @@ class ModelEditor:
             edit.
         """
         if (X is None) != (y is None):
-            raise ValueError("Edits are measured on rows and their labels; pass X and y together.")
+            raise ValueError("Measuring an edit needs rows and their labels; pass both X and y.")
         who = _login() if who is None else who
         for name, text in (("note", note), ("who", who)):
             if not isinstance(text, str):
@@ -225,8 +225,8 @@ class ModelEditor:
         k = names.index(name)
         if isinstance(self._card.features[k].levels, WithheldLevels):
             raise ValueError(
-                f"Feature {name!r} is not in the model, and the file does not contain its categories; edit the "
-                "fitted model before it is saved."
+                f"Feature {name!r} is not in the model, and the file does not contain its categories; edit the fitted "
+                "model before you save it."
             )
         feature, before, after = change(self._card.features[k])
         features = (*self._card.features[:k], feature, *self._card.features[k + 1 :])

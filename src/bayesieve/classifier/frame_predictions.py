@@ -129,7 +129,9 @@ def _of_spark_frame(model: SelectiveNB, frame: Any) -> Any:
     of_label: dict[type, Any] = {str: types.StringType, int: types.LongType, float: types.DoubleType}
     of_label[bool] = types.BooleanType
     if type(labels[0]) not in of_label:
-        raise ValueError(f"Classes of type {type(labels[0]).__name__} cannot be a column of Spark; fit text labels.")
+        raise ValueError(
+            f"Spark has no column type for classes of type {type(labels[0]).__name__}; fit the model to text labels."
+        )
     fields = [types.StructField("prediction", of_label[type(labels[0])]())]
     fields += [types.StructField(name, types.DoubleType()) for name in prediction_names(model)[1:]]
 

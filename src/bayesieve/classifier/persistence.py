@@ -38,9 +38,13 @@ def save(model: SelectiveNB, path: str | os.PathLike[str]) -> None:
         again = _model_of(data)
     except (Damaged, RecursionError) as error:
         raise ValueError(f"This model cannot be saved as JSON: {error}; pickle it.") from None
-    for ours, read in zip(_numbers_of(model), _numbers_of(again), strict=True):
-        if not np.array_equal(ours, read):
-            raise ValueError("This model cannot be saved as JSON: its numbers contradict each other; pickle it.")
+    values_read = _compared_values(again)
+    for what, values in _compared_values(model).items():
+        if what not in values_read or not np.array_equal(values, values_read[what]):
+            raise ValueError(
+                f"This model cannot be saved as JSON, because {what} would change, as after an edit of fitted "
+                "attributes by hand. Fit the model again, or pickle it, which keeps all values as they are."
+            )
     write_atomically(path, text)
 
 
@@ -106,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> SelectiveNB:
     if file.is_dir():
         raise ValueError(f"{file} is a folder; pass the model file in it.")
     if file.is_char_device():  # reading a device may never end
-        raise ValueError(f"{file} is a device; give a model file.")
+        raise ValueError(f"{file} is a device, not a model file; pass a file that save wrote.")
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -131,8 +135,8 @@ def _from_text(content: bytes, file: Path) -> SelectiveNB:
     if type(version) is not int or version != VERSION:
         written = version if isinstance(version, str) else json.dumps(version)
         raise ValueError(
-            f"{file} has model version {written[:20]}, this bayesieve reads version {VERSION}; update bayesieve or fit "
-            "again."
+            f"{file} has model version {written[:20]}, but this bayesieve reads version {VERSION}. Update bayesieve, "
+            "or fit the model again."
         )
     sum_in_file = data.pop(CHECKSUM, None)
     if sum_in_file != checksum(data):
@@ -164,7 +168,7 @@ def _parse(content: bytes, file: Path) -> Any:
     if FORMAT.encode() in content[:200]:
         raise Damaged(f"it does not hold valid JSON ({reason})")
     raise ValueError(
-        f"{file} is not a model file: it does not hold valid JSON ({reason}); give a file that save wrote."
+        f"{file} is not a model file: it does not hold valid JSON ({reason}); pass a file that save wrote."
     )
 
 
@@ -173,10 +177,16 @@ def _refuse_constant(text: str) -> float:
     raise Damaged(f"it holds {text}, which no model contains")
 
 
-def _numbers_of(model: SelectiveNB) -> tuple[np.ndarray, ...]:
-    """Return contributions, intercept, class counts, feature weights and classes, by which a saved model is compared
-    with the original.
+def _compared_values(model: SelectiveNB) -> dict[str, np.ndarray]:
+    """Return contributions, intercept, class counts, feature weights and classes by their names in messages. A saved
+    model is compared with the original by these values.
     """
     card = model.scorecard_
-    tables = np.concatenate([np.zeros(0), *(feature.table.ravel() for feature in card.used_features)])
-    return tables, card.intercept, card.class_counts, model.feature_weights_, model.classes_
+    tables = {f"the contributions of feature {feature.name!r}": feature.table for feature in card.used_features}
+    return {
+        **tables,
+        "the intercept": card.intercept,
+        "the class counts": card.class_counts,
+        "the weights in feature_weights_": model.feature_weights_,
+        "the classes in classes_": model.classes_,
+    }

@@ -91,7 +91,8 @@ class PredictedRows:
         taken = [name for name in prediction_names(model) if name in copied]
         if taken:
             raise ValueError(
-                f"Column {taken[0]!r} has the name of a column of predictions; rename it, or remove it from keep."
+                f"Column {taken[0]!r} of the table has the name of a column of predictions; rename it in the table, "
+                "or remove it from keep=."
             )
         read = source.select(list(dict.fromkeys([*copied, *also, *columns_to_read(model, source)])))
         per_row = _BYTES["column"] * len(model.scorecard_.features) + _BYTES["class"] * len(model.classes_)

@@ -311,7 +311,7 @@ def _write_report(
     """
     held_out, folds = bool(args.test or args.test_from), args.folds
     if folds and not held_out and (lacking := data.too_few_classes()):
-        screen.warn(f"Nothing is measured by cross-validation: it needs {lacking}")
+        screen.warn(f"The report has no cross-validation, which needs {lacking}")
         folds = 0
     folds = min(folds, int(data.y.value_counts()["count"].max()))  # type: ignore[arg-type]
     by = "" if held_out else f" by {folds}-fold cross-validation"

@@ -94,7 +94,7 @@ def predict(args: OptionValues) -> None:
     added = dict.fromkeys(reasons.names, "reason")
     added |= dict.fromkeys(decisions, "decision")
     if clash := next((name for name in added if name in scored.keep), None):
-        raise CommandError(f"Column {quoted(clash)} has the name of a {added[clash]}; rename it, or do not --keep it")
+        raise CommandError(f"Column {quoted(clash)} has the name of a {added[clash]}; rename it or omit it from --keep")
     unfinished = "no predictions were written"
     if to_folder:
         unfinished = f"finished files are in {output}; run the same command to continue from there"

@@ -140,7 +140,10 @@ class CodedTable(ShortRepr):
         from bayesieve.counts._kernels import count_codes, count_sorted
 
         if self.class_codes is None:
-            raise ValueError("The coded table has no classes to count by; pass y when the table is coded.")
+            raise ValueError(
+                "Counting by class needs the class of every row, but the table was coded without y; code it again "
+                "with y."
+            )
         class_codes, n_levels = np.asarray(self.class_codes), self.n_levels
         offsets = np.append(0, np.cumsum(n_levels))
         counts = np.zeros((offsets[-1], self.n_classes))

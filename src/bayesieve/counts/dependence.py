@@ -134,8 +134,8 @@ class ValueDependence(Dependence):
         if weights is not None and not self.weighs_rows:
             if np.any(weights != 1.0):
                 raise ValueError(
-                    f"The dependence measure {self.name!r} cannot weigh rows; leave the weights out, or choose another "
-                    "measure, such as 'spearman'."
+                    f"The dependence measure {self.name!r} does not support row weights; omit sample_weight, or "
+                    "choose another measure, such as 'spearman'."
                 )
             weights = None
         shape = (len(left), len(right))

@@ -132,7 +132,10 @@ class PairInformation:
         numbers: Sequence[np.ndarray | None] | None = None,
     ) -> None:
         if given_class and coded.class_codes is None:
-            raise ValueError("given_class=True needs the classes of the rows; pass y when the table is coded.")
+            raise ValueError(
+                "given_class=True needs the class of every row, but the table was coded without y; code it again "
+                "with y."
+            )
         effective_jobs(n_jobs)  # raises an error for invalid values before anything is counted
         self._coded, self._n_jobs, self._n_levels, self._given_class = coded, n_jobs, coded.n_levels, given_class
         self._numbers = numbers

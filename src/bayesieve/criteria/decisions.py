@@ -398,7 +398,8 @@ class BenefitRows(RowRatios):
             brings = np.broadcast_to(brings[:, :, true_class], (there.size, n_decisions))
             if not (np.isfinite(of_rows).all() and np.isfinite(brings[there]).all()):
                 raise ValueError(
-                    "Benefits of rows are missing or infinite although decisions depend on them; give finite numbers."
+                    "Some benefits are missing or infinite in rows whose decisions depend on them; give finite "
+                    "numbers as benefit= to fit."
                 )
             order = [true_class, *(j for j in range(n_classes) if j != true_class)]
             gains = (of_rows[:, 1:] - of_rows[:, :1])[:, :, order]

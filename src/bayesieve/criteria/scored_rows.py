@@ -118,7 +118,9 @@ class ClassBlock:
         offsets, classes : first row of each segment, and its class; required if ``rows`` is given.
         """
         if coded.class_codes is None:
-            raise ValueError("A search needs the classes of the rows; pass y when the table is coded.")
+            raise ValueError(
+                "A search needs the class of every row, but the table was coded without y; code it again with y."
+            )
         if rows is None:
             class_codes, classes = np.asarray(coded.class_codes), np.arange(coded.n_classes)
             offsets = np.append(0, np.cumsum(count_classes(class_codes, coded.n_classes)))

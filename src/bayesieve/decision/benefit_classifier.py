@@ -331,8 +331,8 @@ class BenefitClassifier(ClassifierWrapper):
             return None
         if not hasattr(self, "training_prior_"):
             raise NotFittedError(
-                "class_prior needs the class shares of the training rows, which are not known: call fit on these rows. "
-                "Wrap the classifier in FrozenEstimator to keep it as it is."
+                "class_prior needs the class shares of the training rows, which this classifier has not seen: call "
+                "fit with these rows. Wrap the classifier in FrozenEstimator to keep it as it is."
             )
         trained = self.training_prior_
         return np.divide(shares, trained, out=np.zeros_like(shares), where=trained > 0)

@@ -252,7 +252,10 @@ def total_benefit(
     names = decision_names(decisions, classes_of_benefits, benefits.n_decisions)
     decision_codes = positions_in(decided, names, "decided")
     if decision_codes.size != codes.size:
-        raise ValueError(f"y has {codes.size:,} rows but there are {decision_codes.size:,} decisions.")
+        raise ValueError(
+            f"y has {codes.size:,} rows but there are {decision_codes.size:,} decisions; pass one decision for each "
+            "row."
+        )
     gained = benefits.realised(decision_codes, codes)
     weights = as_sample_weight(sample_weight, codes.size)
     return float(gained.sum() if weights is None else gained @ weights)

@@ -81,7 +81,10 @@ def _refuse_other_types(X: Any) -> None:
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
         if not frame.columns:
-            raise ValueError(f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+            raise ValueError(
+                f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required. X has no columns; pass at "
+                "least one."
+            )
         for name, dtype in frame.schema.items():
             is_number = dtype.is_numeric() and dtype not in (nw.Int128, nw.UInt128, nw.Decimal)
             if not is_number and dtype not in (nw.Boolean, nw.String, nw.Object, nw.Categorical, nw.Enum):
@@ -114,7 +117,10 @@ def _refuse_large_numbers(codes: np.ndarray) -> None:
     wrong = codes > MAX_CODE
     if wrong.any():
         row, column = (int(at[0]) for at in np.nonzero(wrong))
-        raise ValueError(f"Column {column} holds the code {codes[row, column]}; {_REMEDY}")
+        raise ValueError(
+            f"Column {column} holds the code {codes[row, column]} in row {row}, but codes are at most {MAX_CODE:,}; "
+            f"{_REMEDY}"
+        )
 
 
 def _warn_of_fractions(codes: np.ndarray) -> None:
@@ -123,7 +129,9 @@ def _warn_of_fractions(codes: np.ndarray) -> None:
     if fractions.any():
         row, column = (int(at[0]) for at in np.nonzero(fractions))
         code = codes[row, column]
-        warn_caller(f"Column {column} holds the code {code}, which is rounded down to {int(code)}; {_REMEDY}")
+        warn_caller(
+            f"Column {column} holds the code {code} in row {row}, which is rounded down to {int(code)}; {_REMEDY}"
+        )
 
 
 def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
@@ -136,13 +144,15 @@ def _numbers_of_objects(codes: np.ndarray) -> np.ndarray:
             raise ValueError(f"Input X contains NaN (column {column}, row {row}); {_REMEDY}")
         if not isinstance(value, (str, bytes, Number)):
             raise TypeError(
-                f"Column {column} holds a value of type {type(value).__name__}; an argument must be a string of "
-                f"digits or a whole number to be a code: code raw values with TableEncoder first."
+                f"Column {column} holds a value of type {type(value).__name__} in row {row}; an argument must be a "
+                "string of digits or a whole number to be a code: code raw values with TableEncoder first."
             )
         try:
             numbers[row, column] = float(value)  # type: ignore[arg-type]
             if np.isnan(numbers[row, column]):
                 raise ValueError  # the text "nan"
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"Column {column} holds the code {value!r:.60}; {_REMEDY}") from None
+            raise ValueError(
+                f"Column {column} holds {value!r:.60} in row {row}, which is not a code; {_REMEDY}"
+            ) from None
     return numbers

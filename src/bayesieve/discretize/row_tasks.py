@@ -114,8 +114,8 @@ def _check_visible(files: Sequence[FileRows]) -> None:
             reason = f"{size:,} bytes there, {file.size:,} for the caller"
         if size != file.size:
             raise ValueError(
-                f"A worker of the executor cannot read {file.path} ({reason}); put the files where all workers find "
-                "them under this path, and copies there by scan(..., folder=FOLDER)."
+                f"A worker of the executor cannot read {file.path} ({reason}); put the files in a folder that every "
+                "worker can read under this path, and set scan(..., folder=FOLDER) to such a folder, too."
             )
 
 

@@ -380,7 +380,7 @@ class RuledGroups(Ruled, GroupCoder):
         ]
         twice = [text for text, n in Counter(text for group in texts for text in group).items() if n > 1]
         if twice:
-            raise refusal(self.name, f"has the value {twice[0]!r} in two groups")
+            raise refusal(self.name, f"has the value {twice[0]!r} in two groups; remove it from one of them")
         return texts
 
     def fit_values(self, values: Sequence[Any], counts: np.ndarray, *, apart: bool) -> Groups:

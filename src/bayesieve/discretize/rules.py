@@ -145,9 +145,14 @@ class LevelRule:
                 raise refusal(name, f"needs lists of values as 'groups', null for missing ones, got {odd!r:.80}")
             twice = _twice([None if value is None else canonical_text(value) for value in values])
             if not self.groups or not all(self.groups):
-                raise refusal(name, "has an empty group" if self.groups else "has no groups; omit 'groups'")
+                raise refusal(
+                    name,
+                    "has an empty group; add values to it, or remove it"
+                    if self.groups
+                    else "has no groups; omit 'groups'",
+                )
             if twice != "":
-                raise refusal(name, f"has the value {twice!r} in two groups")
+                raise refusal(name, f"has the value {twice!r} in two groups; remove it from one of them")
 
     @property
     def in_words(self) -> str:
@@ -225,7 +230,7 @@ class LevelRule:
             if not math.isfinite(number):
                 raise refusal(name, f"has the cut {cut!r:.80}, which is no {number_type(type_)}")
         if cuts != sorted(set(cuts)):
-            raise refusal(name, "needs cuts in ascending order, each once")
+            raise refusal(name, "needs cuts in ascending order, each once; sort them and remove repeated ones")
         return replace(self, cuts=tuple(cuts), missing=missing, learnt=learnt)
 
     def with_sign_of(self, side: int) -> LevelRule:
@@ -345,8 +350,8 @@ def _exact_options(level: FeatureLevels, is_by_hand: bool) -> dict[str, Any]:
         return _written(level, None) | {"unseen": True} | cells
     if level.cut_points is None or not hasattr(level, "special"):
         raise ValueError(
-            f"The levels of {level.name!r} cannot be kept, because they are neither intervals of numbers nor groups of "
-            "categories; leave the feature out."
+            f"The levels of {level.name!r} cannot be set by levels=, because they are neither intervals of numbers "
+            "nor groups of categories; omit the feature."
         )
     written = _written(level, None) | {"cuts": level.number_cuts.tolist()}
     alone = "apart" if level.missing_code is not None else "unseen"
@@ -500,7 +505,10 @@ def _named_special(name: str, given: Any) -> tuple[tuple[str, tuple[Any, ...]], 
     twice = _twice([canonical_text(value) for _, values in special for value in values])
     if twice != "" or len({label for label, _ in special}) < len(special) or not all(label for _, label in special):
         raise refusal(
-            name, f"has the special value {twice!r} twice" if twice else "needs a value for each special name"
+            name,
+            f"has the special value {twice!r} twice; remove one of the two"
+            if twice
+            else "needs a value for each special name",
         )
     return special
 
@@ -586,7 +594,11 @@ class TableRules:
         for name, kind in (given or {}).items():
             needs = "numeric" if isinstance(needed.get(name), SpecialValues) else needed.get(name, kind)
             if needs != kind:
-                raise refusal(name, f"has options for a {needs} column, but kinds makes it {kind}")
+                raise refusal(
+                    name,
+                    f"has options for a {needs} column, but kinds makes it {kind}; change kinds, or remove these "
+                    "options",
+                )
         return {**(given or {}), **needed} or given  # type: ignore[return-value]
 
     @contextmanager

@@ -153,8 +153,8 @@ def _lost_workers_in_words() -> Iterator[None]:
         if not isinstance(error, (BrokenExecutor, CancelledError)) and type(error).__name__ != "KilledWorker":
             raise
         raise RuntimeError(
-            "A worker of the executor ended before its rows were read; see its log, give the workers more memory, and "
-            "call fit of spawned processes under if __name__ == '__main__' only."
+            "A worker of the executor ended before its rows were read; see its log. Give the workers more memory; if "
+            "the executor spawns processes, call fit only under if __name__ == '__main__'."
         ) from error
 
 

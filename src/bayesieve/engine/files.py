@@ -113,7 +113,7 @@ class Mapped(Engine):
 
     def _unwritable(self, error: OSError) -> OSError:
         """Return an error that names the folder, to raise instead of ``error``."""
-        return OSError(f"{self.folder} cannot be written ({error.strerror}); check its rights and space.")
+        return OSError(f"{self.folder} cannot be written ({error.strerror}); check its permissions and free space.")
 
     def _map(self, file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Return an array of the given shape and type that is mapped to ``file``, which is open and empty."""

@@ -415,7 +415,9 @@ class CalibrationRows:
             If the rows have no classes.
         """
         if coded.class_codes is None:
-            raise ValueError("Weights can only be fitted to rows with classes; pass y when the table is coded.")
+            raise ValueError(
+                "Fitting weights needs the class of every row, but the table was coded without y; code it again with y."
+            )
         n_columns = coded.n_features if coded.levels is None else coded.levels.n_columns
         most_few = min(_MOST_ROWS, max(1000, _MOST_TERMS // max(1, features.size * coded.n_classes)))
         most = max(most_few, most_last_rows(n_columns, coded.n_classes))

@@ -269,7 +269,9 @@ def clusters_figure(selector: Any, *, title: str | None = None) -> Figure:
     """
     candidates = getattr(selector, "cluster_candidates_", None)
     if candidates is None:
-        raise ValueError("clusters_figure needs a DependenceClusterSelector that was fitted, not loaded from a file.")
+        raise ValueError(
+            "clusters_figure needs a DependenceClusterSelector that was fitted, not loaded from a file; fit it again."
+        )
     names, values, evaluated = [*map(str, selector.trace_.names)], candidates.values, candidates.values.evaluated
     chosen = [name for name, is_in in zip(names, selector.support_, strict=True) if is_in]
     of_candidates = [[names[k] for k in np.flatnonzero(subset)] for subset in candidates.subsets[evaluated]]

@@ -173,7 +173,7 @@ class RowReader:
         existing = set(names)
         lacking = [name for name in self.needed if name not in existing]
         if lacking:
-            raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add what is missing.")
+            raise ValueError(f"The table lacks {named(lacking)}, which the model needs; add the missing columns to it.")
 
     def code(self, table: Table, n_jobs: int | None = -1) -> tuple[np.ndarray, np.ndarray]:
         """Return the code of the row's cell for each feature, shape (n_features, n_rows), and how many rows have no

@@ -49,7 +49,7 @@ def strategy_table(
     weights = np.ones(score.size) if weights is None else np.asarray(weights, dtype=float)
     score, is_event, weights = score[weights > 0], is_event[weights > 0], weights[weights > 0]
     if not score.size:
-        raise ValueError("A strategy table needs rows with a weight above 0; there are none.")
+        raise ValueError("No row has a weight above 0, which a strategy table needs; check X and the row weights.")
     order = np.argsort(-score, kind="stable")
     score, is_event, weights = score[order], is_event[order], weights[order]
     # Position of the first row of each band. Equal scores stay in one band.

@@ -274,6 +274,7 @@ class ClusterSearch(Search):
         learnt: CodedTable | None = problem.learnt
         if learnt is None:
             raise ValueError(
-                "The problem has no coded rows on which dependence can be measured; pass them as learnt, or a matrix."
+                "The problem has no coded rows to measure dependence on; pass coded rows as learnt= of the problem, "
+                "or dependences as matrix= of the search."
             )
         return strongest_within_classes(learnt, make_dependence(self.dependence, grows=True), self.n_jobs)

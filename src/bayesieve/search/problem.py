@@ -448,8 +448,8 @@ def refuse_unmeasurable(criterion: Criterion, costs: np.ndarray | float) -> None
     """
     if np.isnan(costs).any():
         raise ValueError(
-            f"{criterion.name!r} cannot be measured on these rows, because they lack a class that it needs; add rows "
-            "of this class, or choose another criterion."
+            f"{criterion.name!r} cannot be measured on these rows, because some class that it needs has no row with a "
+            "weight above 0; add rows of every class, or choose another criterion."
         )
 
 

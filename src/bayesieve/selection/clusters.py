@@ -93,7 +93,7 @@ def pair_statistics(
     dependence = make_dependence(statistic, "statistic")
     coded, refitter = _coded(X, y, encoder, sample_weight)
     if given_class and coded.class_codes is None:
-        raise ValueError("given_class=True needs the classes; pass them as y.")
+        raise ValueError("given_class=True needs the class of every row, but y is missing; pass the classes as y.")
     numbers = raw_numbers(dependence, coded, refitter)
     pairs = PairInformation(coded, given_class=given_class, n_jobs=n_jobs, numbers=numbers)
     return pairs.of(dependence, features, others)
@@ -112,7 +112,8 @@ def _coded(X: Any, y: Any, encoder: Any, sample_weight: Any) -> tuple[CodedTable
     if encoder is not None:
         if y is None:
             raise ValueError(
-                "The encoder needs the classes to find levels; pass them as y, or codes with encoder=None."
+                "y is missing, but the encoder needs the class of every row. Pass the classes as y, or pass coded "
+                "rows as X with encoder=None."
             )
         return make_encoder(encoder).fit_with_refitter(X, y, sample_weight)
     codes = read_codes(PairStatistics(), X, reset=True)

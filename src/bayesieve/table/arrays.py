@@ -23,7 +23,7 @@ def as_array(X: Any) -> np.ndarray:
         raise TypeError("np.matrix is not supported. Please convert to a numpy array with np.asarray.")
     array = _array_of_rows(X) if isinstance(X, (list, tuple)) else unmasked(X)
     if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
+        raise ValueError("Complex data not supported: split complex columns of X into real and imaginary parts.")
     if array.dtype.names is not None:
         raise ValueError("Structured arrays are not supported; pass a dataframe instead, such as pandas.DataFrame(X).")
     _refuse_other_shapes(array)
@@ -39,7 +39,9 @@ def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         return unmasked(np.ma.stack(rows))
     if len({len(row) for row in rows if isinstance(row, (list, tuple)) or getattr(row, "ndim", False)}) > 1:
-        raise ValueError("The rows of X differ in length; every row needs one value per column.")
+        raise ValueError(
+            "The rows of X differ in length; give every row one value per column, with None where one is missing."
+        )
     cells = list(chain.from_iterable(row for row in rows if isinstance(row, (list, tuple))))
     if any(isinstance(cell, tuple) for cell in cells) and len(cells) == len(rows) * len(rows[0]):
         # NumPy would read tuples of equal length as another axis.
@@ -53,7 +55,9 @@ def _array_of_rows(rows: Sequence[Any]) -> np.ndarray:
     try:
         return np.array(rows, dtype=object)
     except ValueError:
-        raise ValueError("The rows of X differ in length; every row needs one value per column.") from None
+        raise ValueError(
+            "The rows of X differ in length; give every row one value per column, with None where one is missing."
+        ) from None
 
 
 def holds_exactly(array: np.ndarray, values: Iterable[Any]) -> bool:
@@ -98,7 +102,7 @@ def as_csc(X: Any) -> Any:
             "has a single feature or X.reshape((1, -1)) if it contains a single sample."
         )
     if X.dtype.kind == "c":
-        raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
+        raise ValueError("Complex data not supported: split complex columns of X into real and imaginary parts.")
     if X.dtype.kind not in "biuf":
         raise TypeError(f"A sparse table must hold numbers or booleans, got {X.dtype}; convert it to float first.")
     by_column = X.tocsc()

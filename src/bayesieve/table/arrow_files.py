@@ -37,7 +37,7 @@ def look_at(path: Path) -> tuple[pl.Schema, int]:
         return query.collect_schema(), int(query.select(pl.len()).collect().item())
     except OSError as error:
         raise ValueError(
-            f"{path} cannot be read ({error.strerror or error}); check the file and its rights."
+            f"{path} cannot be read ({error.strerror or error}); check the file and its permissions."
         ) from error
     except pl.exceptions.DuplicateError as error:
         name = re.search("'.*'", str(error), re.DOTALL)

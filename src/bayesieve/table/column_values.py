@@ -415,7 +415,7 @@ def _name_of_type(kind: type) -> str:
     numbers.
     """
     if issubclass(kind, (complex, np.complexfloating)):
-        raise ValueError("Complex data not supported: split it into its real and imaginary parts.")
+        raise ValueError("Complex data not supported: split complex columns of X into real and imaginary parts.")
     for base, name in (
         ((bool, np.bool_), "boolean"),
         *TYPES_OF_MOMENTS,

@@ -463,7 +463,7 @@ class Column:
         if isinstance(error, UnicodeEncodeError):
             raise ColumnError(
                 f"Column {self.name!r} holds text with half a character (a lone surrogate), which this type of column "
-                "cannot have; convert the column to Python objects, or repair the text."
+                "cannot have; convert the column to Python objects, or correct the text."
             ) from None
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ColumnError(

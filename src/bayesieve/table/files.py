@@ -52,7 +52,7 @@ def read_file(
         raise
     except OSError as error:
         raise ValueError(
-            f"{path} cannot be read ({error.strerror or error}); check the file and its rights."
+            f"{path} cannot be read ({error.strerror or error}); check the file and its permissions."
         ) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(f"{path} cannot be read as a table; it is damaged or has a wrong file extension.") from error

@@ -300,10 +300,15 @@ def _refuse_empty(table: Table, X: Any) -> None:
     """Raise ValueError, in scikit-learn's words, for a table without columns or without rows."""
     if table.n_columns:
         n_columns = table.n_columns
-        raise ValueError(f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is required.")
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is required. X has no rows; "
+            "pass at least one."
+        )
     shape = getattr(X, "shape", None)
     n_rows = int(shape[0]) if shape else len(X)
-    raise ValueError(f"0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required.")
+    raise ValueError(
+        f"0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required. X has no columns; pass at least one."
+    )
 
 
 def _given_names(feature_names: Sequence[str], n_columns: int) -> list[str]:

@@ -46,7 +46,9 @@ def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
             files += plain or [file for folder in matches for file in _inside(folder)]
     for path in files:
         if is_stream(path):
-            raise ValueError(f"{path} can only be read once; save it as a file and scan that.")
+            raise ValueError(
+                f"{path} is a pipe or device, which can only be read once; save its content as a file and scan that."
+            )
         if scannable_format(path) is None:
             raise ValueError(f"{path} has no known file extension; rename it to end in {KNOWN}, or .xlsx.")
     ordered = sorted(files)
@@ -87,7 +89,8 @@ def partitions(paths: Sequence[Path], levels: Collection[str] | None = None) -> 
         if rows[-1].keys() != rows[0].keys():
             raise ValueError(
                 f"The names of the folders of {paths[0]} and {path} define different columns "
-                f"({', '.join(rows[0]) or 'none'}; {', '.join(rows[-1]) or 'none'}); scan them one by one."
+                f"({', '.join(rows[0]) or 'none'}; {', '.join(rows[-1]) or 'none'}); give all folders the same "
+                "columns, or scan them one by one."
             )
     columns = [pl.Series([row[name] for row in rows], dtype=pl.String) for name in rows[0]]
     return pl.DataFrame(

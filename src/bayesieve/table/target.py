@@ -24,7 +24,7 @@ MAJORITY = "majority"
 """Option value for which the positive class is the more frequent one of two classes."""
 _CONTINUOUS = (
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
-    "regression target with continuous values."
+    "regression target with continuous values. Convert y to classes: whole numbers, booleans or text."
 )
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e18  # limits of the sum: products must not underflow, and it must fit in 64 bits
 # Limits beyond which the target is taken for an identifier and refused.
@@ -100,13 +100,18 @@ def as_target(y: Any) -> Target:
     if isinstance(y, Target):
         return y
     if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+        raise ValueError(
+            "This estimator requires y to be passed, but the target y is None. Pass the class of every row as y."
+        )
 
     # One column: labels that come as a list, or as an array of NumPy texts, become a NumPy text array.
     if nw.dependencies.is_into_dataframe(y):
         frame = nw.from_native(y, eager_only=True)
         if frame.shape[1] != 1:
-            raise ValueError(f"y should be a 1d array, got an array of shape {frame.shape} instead.")
+            raise ValueError(
+                f"y should be a 1d array, got an array of shape {frame.shape} instead; pass the one column that holds "
+                "the labels."
+            )
         _warn_column_vector(stacklevel=3)
         y = frame.get_column(frame.columns[0]).to_native()
     if nw.dependencies.is_into_series(y):
@@ -116,7 +121,10 @@ def as_target(y: Any) -> Target:
         as_unicode = array.dtype.kind in "UT" or isinstance(y, (list, tuple))
         column, n_rows = Column("y", array), array.size
     if n_rows == 0:
-        raise ValueError("Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required.")
+        raise ValueError(
+            "Found array with 0 sample(s) (shape=(0,)) while a minimum of 1 is required. Pass one label per row of "
+            "X as y."
+        )
 
     # Numbers get codes in ascending order, other labels those of their categories.
     read = column.values
@@ -251,17 +259,25 @@ def _label_array(y: Any) -> np.ndarray:
     except ValueError:
         raise ValueError("y should be a 1d array, got rows that differ in length; give one label per row.") from None
     if isinstance(y, (str, bytes, dict)) or array.ndim == 0:
-        raise ValueError(f"Expected array-like (array or non-string sequence), got {repr(y)[:80]}.")
+        raise ValueError(
+            f"Expected array-like (array or non-string sequence), got {repr(y)[:80]}; pass y as an array "
+            "or list of labels."
+        )
     if is_list and array.ndim == 1:
         changed = array.dtype.kind in "US" or (array.dtype.kind in "iuf" and not holds_exactly(array, y))
         array = np.array(y, dtype=object) if changed else array  # NumPy makes text of numbers, numbers of booleans
     if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported as labels; convert them to text.")
+        raise ValueError(
+            "Complex data not supported as labels in y; convert them to text, for example with [str(label) for label "
+            "in y]."
+        )
     if array.ndim == 2 and array.shape[1] == 1:
         _warn_column_vector(stacklevel=4)
         array = array.ravel()
     if array.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {array.shape} instead; pass one label per row of X."
+        )
     return array
 
 
@@ -289,7 +305,10 @@ def _numeric_labels(column: NumberValues) -> tuple[np.ndarray, np.ndarray]:
         raise _missing_error(missing)
     if dtype.kind == "f":
         if np.isinf(values).any():
-            raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+            raise ValueError(
+                "Input y contains infinity or a value too large for dtype('float64') (first in row "
+                f"{int(np.argmax(np.isinf(values)))}); replace it by a label, or remove the row."
+            )
         if (values != np.trunc(values)).any():
             raise ValueError(_CONTINUOUS)
         if float(np.abs(values).max()) < 2**53:
@@ -317,7 +336,10 @@ def _category_labels(column: Column, as_unicode: bool) -> tuple[np.ndarray, np.n
     if types == {int} and not (min(whole) >= -(2**63) and max(whole) < (2**63 if min(whole) < 0 else 2**64)):
         raise ValueError(_TOO_LARGE)
     if len(types) > 1:
-        raise ValueError("The labels in y mix booleans and numbers; convert them all to one type.")
+        raise ValueError(
+            "The labels in y mix booleans and numbers; convert them all to text, for example with [str(label) for "
+            "label in y]."
+        )
     order = sorted(range(len(values)), key=lambda i: values[i])  # numbers by size, not by their text
     position = np.empty(len(values), dtype=np.int32)
     position[order] = np.arange(len(values))
@@ -375,20 +397,34 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             raise TypeError
         weights = array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError("sample_weight must contain one number for each row.") from None
+        raise ValueError("sample_weight must contain one number for each row; convert its values to numbers.") from None
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar, got an array of shape {weights.shape}; pass one weight for "
+            "each row."
+        )
     if len(weights) != n_rows:
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}! Pass one weight for each row of X."
+        )
     if not np.isfinite(weights).all():
         row = int(np.argmin(np.isfinite(weights)))
-        raise ValueError(f"Input sample_weight contains NaN or infinity (first in row {row}).")
+        raise ValueError(
+            f"Input sample_weight contains NaN or infinity (first in row {row}); replace such weights by finite "
+            "numbers."
+        )
     if (weights < 0).any():
-        raise ValueError(f"Negative values in sample_weight (first in row {int(np.argmax(weights < 0))}).")
+        raise ValueError(
+            f"Negative values in sample_weight (first in row {int(np.argmax(weights < 0))}); use weight 0 to ignore a "
+            "row."
+        )
     if not weights.any():
-        raise ValueError("Sample weights must contain at least one non-zero number; all weights are zero.")
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number; all weights are zero. Check that the right "
+            "column is passed."
+        )
     with np.errstate(over="ignore"):
         total = float(weights.sum())
     if not _LEAST_WEIGHT <= total <= _MOST_WEIGHT:
@@ -460,7 +496,9 @@ class Rows:
         Raise ValueError without classes.
         """
         if self.class_codes is None:
-            raise ValueError("The rows have no classes; pass y when the table is coded.")
+            raise ValueError(
+                "The class of every row is needed, but the table was coded without y; code it again with y."
+            )
         order = np.argsort(self.class_codes, kind="stable")  # a radix sort for small codes
         return order.astype(np.int32) if order.size < 2**31 else order
 

@@ -344,7 +344,10 @@ class Text:
         as_written = read(infer_schema=False).collect_schema().names()
         if len(as_written) != len(self.header):
             refuse_ragged(self)
-            raise ValueError(f"{self.path} has a header that does not fit its rows; give every column one name.")
+            raise ValueError(
+                f"{self.path} has a header with more or fewer names than its rows have values; give every column one "
+                "name."
+            )
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"{self.path} has a column without a name; give every column its own name.")
         names = dict(zip(as_written, self.names, strict=True))
@@ -482,7 +485,9 @@ def refuse_binary(path: Path, sample: bytes) -> None:
             raise ValueError(f"{path} is not a text table but {what}.")
     control = sum(sample.count(byte) for byte in range(32) if byte not in b"\t\n\r\f")
     if b"\0" in sample or control > len(sample) // 20:
-        raise ValueError(f"{path} is not a text table: it holds binary data; save the table as CSV, Parquet or Arrow.")
+        raise ValueError(
+            f"{path} is not a text table, because it contains binary data; save the table as CSV, Parquet or Arrow."
+        )
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:

@@ -142,8 +142,8 @@ class Copies:
         """Raise ValueError if the disk is nearly full."""
         if shutil.disk_usage(self.folder.path).free < _BYTES_LEFT:
             raise ValueError(
-                f"The copy of the rows in Parquet would fill the disk of {self.folder.path.parent}; set folder= to "
-                "one on a larger disk."
+                f"The copy of the rows in Parquet would fill the disk of {self.folder.path.parent}; set folder= to a "
+                "folder on a larger disk."
             )
 
     def _show(self, n_rows: int, n_bytes: int) -> None:
@@ -166,7 +166,9 @@ def _explained(folder: Path) -> Iterator[None]:
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         if isinstance(error, OSError) or "io error" in reason.lower():
-            raise ValueError(f"{folder} cannot be written ({reason}); check the folder's rights and space.") from error
+            raise ValueError(
+                f"{folder} cannot be written ({reason}); check the folder's permissions and free space."
+            ) from error
         raise ValueError(
             f"The rows cannot be copied to Parquet ({reason}); convert the column that the reason names, or omit it."
         ) from error

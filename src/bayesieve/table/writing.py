@@ -161,7 +161,7 @@ class _NewFile:
                 raise
             reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
             raise ValueError(
-                f"{self.path} cannot be written ({reason}); check the folder's rights and space."
+                f"{self.path} cannot be written ({reason}); check the folder's permissions and free space."
             ) from error
 
 

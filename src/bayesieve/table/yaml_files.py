@@ -36,7 +36,9 @@ def read_yaml(path: str | os.PathLike[str], *, with_null: bool = False) -> dict[
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         place = "" if mark is None else f", line {mark.line + 1}"
-        raise _no_yaml(f"{path}{place}", problem or "it has characters that no text has") from None
+        raise _no_yaml(
+            f"{path}{place}", problem or "it contains control characters, which YAML does not allow; remove them"
+        ) from None
     except UnicodeDecodeError:
         raise _no_yaml(path, "it is not in UTF-8; save it as UTF-8") from None
     except RecursionError:
@@ -106,13 +108,18 @@ class _NodeReader:
         import yaml
 
         if node.tag not in _TAGS:
-            raise yaml.MarkedYAMLError(problem=f"{node.tag!r} is no tag of plain values", problem_mark=node.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem=f"the tag {node.tag!r} is not supported; remove it", problem_mark=node.start_mark
+            )
         if isinstance(node, yaml.ScalarNode):
             is_null = self._with_null and not node.style and node.value in _NULL
             return None if is_null else str(node.value)
         if id(node) in self._values:
             if self._values[id(node)] is None:
-                raise yaml.MarkedYAMLError(problem="it is part of itself", problem_mark=node.start_mark)
+                raise yaml.MarkedYAMLError(
+                    problem="an alias (*) refers to the list or mapping that contains it; write the values out",
+                    problem_mark=node.start_mark,
+                )
             return self._values[id(node)]
         self._values[id(node)] = None
         is_mapping = isinstance(node, yaml.MappingNode)
@@ -129,10 +136,10 @@ class _NodeReader:
         mapping: dict[str, Any] = {}
         for name, value in node.value:
             if not isinstance(name, yaml.ScalarNode):
-                problem = "a list or mapping cannot be a name in it"
+                problem = "a name must be text, not a list or mapping"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=name.start_mark)
             if name.value in mapping:
-                problem = f"{name.value!r} is there twice"
+                problem = f"the name {name.value!r} occurs twice; remove one of the two"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=name.start_mark)
             mapping[name.value] = self.value(value)
         return mapping

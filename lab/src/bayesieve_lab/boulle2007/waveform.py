@@ -205,7 +205,10 @@ class _Split:
         self._test_codes, self._train_counts = codes[test], np.bincount(codes[train])
         problem = SubsetProblem.of(self._coded)
         if not problem.candidates.size:
-            raise ValueError("No feature is informative about the class: there are no subsets to evaluate.")
+            raise ValueError(
+                "No feature is informative about the class: there are no subsets to evaluate. Simulate more training "
+                "rows."
+            )
         self._subsets = rate_every_subset(problem, n_jobs=n_jobs)
 
     def result(self) -> SplitResult:

@@ -282,7 +282,7 @@ class _Source:
     def _folds_of(self, parts: Any) -> tuple[of_folds.DataSet, list[of_folds.Fold]]:
         """Check ``parts``, which is ``(X, y)`` or ``(X, y, sample_weight)``; return the data set and all its folds."""
         if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
-            raise ValueError("A data set is a pair (X, y), or (X, y, sample_weight).")
+            raise ValueError(f"A data set must be a pair (X, y), or (X, y, sample_weight), got {type(parts).__name__}.")
         X, y, weight = (*parts, None) if len(parts) == 2 else parts
         if is_scan(X, y):  # folds are cut in memory
             table, y, weight, _ = scanned_rows(X, y, weight)
@@ -290,7 +290,8 @@ class _Source:
         target = as_target(y)
         if target.n_classes < 2:
             raise ValueError(
-                f"The target has only one class ({target.classes.tolist()[0]!r}); at least two are needed."
+                f"The target has only one class ({target.classes.tolist()[0]!r}); at least two are needed. Check that "
+                "y is the right column."
             )
         X = as_array(X) if isinstance(X, (list, tuple)) else X
         order: tuple[np.ndarray, ...] = ()
@@ -315,7 +316,10 @@ def _without_uncounted_rows(data: of_folds.DataSet, weights: np.ndarray) -> of_f
     left = data.take(np.flatnonzero(weights))
     present, codes = np.unique(left.codes, return_inverse=True)
     if present.size < 2:
-        raise ValueError(f"The target has only one class ({data.classes[present[0]]!r}) in rows of positive weight.")
+        raise ValueError(
+            f"The target has only one class ({data.classes[present[0]]!r}) in rows of positive weight; give rows of "
+            "another class a weight above 0."
+        )
     row_weights = as_sample_weight(left.weights, left.n_rows)
     return of_folds.DataSet(data.name, left.X, codes, data.classes[present], row_weights)
 

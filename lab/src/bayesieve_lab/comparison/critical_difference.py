@@ -59,7 +59,9 @@ def critical_difference_figure(
     """
     values = [float(rank) for rank in ranks]
     if len(names) != len(values):
-        raise ValueError(f"{len(values)} ranks cannot be drawn for {len(names)} names; each method needs one.")
+        raise ValueError(
+            f"{len(values)} ranks cannot be drawn for {len(names)} names; give one average rank for each method."
+        )
     wrong = next((i for i, v in enumerate(values) if not 1 - 1e-9 <= v <= len(values) + 1e-9), None)
     if wrong is not None:
         raise ValueError(f"The average rank of {names[wrong]!r} must be from 1 to {len(values)}, got {values[wrong]}.")

@@ -188,7 +188,7 @@ def wins_and_losses(
     for where, who, split, number in zip(data, method, fold, value, strict=True):
         by_split = cells.setdefault((where, who), {})
         if split in by_split:
-            raise ValueError(f"Fold {split} of method {who!r} on {where!r} appears twice; each split counts once.")
+            raise ValueError(f"Fold {split} of method {who!r} on {where!r} appears twice; remove one of the two.")
         by_split[split] = np.nan if number is None else float(number)
     methods, data_names = list(dict.fromkeys(method)), list(dict.fromkeys(data))
     if reference not in methods:
@@ -514,7 +514,9 @@ def wilcoxon_holm(matrix: np.ndarray, names: Sequence[str], higher_is_better: bo
     """
     values = rounded(_as_matrix(matrix))
     if len(names) != values.shape[1]:
-        raise ValueError(f"The matrix has {values.shape[1]} columns for {len(names)} names; it needs one per method.")
+        raise ValueError(
+            f"The matrix has {values.shape[1]} columns for {len(names)} names; pass one column per method."
+        )
     _need(*values.shape)
     sign = 1.0 if higher_is_better else -1.0
     pairs = list(combinations(range(len(names)), 2))

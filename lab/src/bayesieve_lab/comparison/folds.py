@@ -166,7 +166,10 @@ class FixedSplit(ShortRepr):
     def split(self, labels: np.ndarray) -> list[Fold]:
         """Return the fold of rows with these class labels (n_rows,); ValueError if no rows are left for testing."""
         if labels.size <= self.n_train:
-            raise ValueError(f"n_train must leave rows to test: it is {self.n_train} of {labels.size} rows.")
+            raise ValueError(
+                f"n_train must be below the number of rows ({labels.size}), to leave rows for testing, got "
+                f"{self.n_train}."
+            )
         return [Fold(0, 0, np.arange(self.n_train), np.arange(self.n_train, labels.size))]
 
 
@@ -381,7 +384,9 @@ class FoldRun:
         try:
             for part, rows in (("training", self._train), ("test", self._test)):
                 if rows.weights is not None and not rows.weights.any():
-                    raise ValueError(f"All {part} rows of this fold have weight 0.")
+                    raise ValueError(
+                        f"All {part} rows of this fold have weight 0; use fewer folds, or remove rows of weight 0."
+                    )
             model = clone(estimator)
             with silenced():
                 measured = self._measured(model)
@@ -413,7 +418,10 @@ class FoldRun:
         else:
             weights = self._train.weights
             if weights is not None and "sample_weight" not in inspect.signature(model.fit).parameters:
-                raise ValueError(f"{type(model).__name__}.fit does not accept sample_weight.")
+                raise ValueError(
+                    f"{type(model).__name__}.fit does not accept sample_weight; omit the weights of the data set, or "
+                    "this method."
+                )
             began = time.perf_counter()
             model.fit(self._train.X, self._labels, **({} if weights is None else {"sample_weight": weights}))
         fit_seconds += time.perf_counter() - began
@@ -529,15 +537,23 @@ def log_probabilities(model: Any, X: Any, classes: np.ndarray, n_train: int) -> 
     model_classes = np.asarray(model.classes_)
     positions = np.searchsorted(classes, model_classes)
     if not np.array_equal(classes[np.minimum(positions, classes.size - 1)], model_classes):
-        raise ValueError(f"The model has classes that the data set lacks: {model_classes.tolist()}.")
+        raise ValueError(
+            f"The model has other classes ({model_classes.tolist()}) than the data set ({classes.tolist()}); correct "
+            "its classes_."
+        )
     if predicted.ndim != 2 or predicted.shape[1] != positions.size:
-        raise ValueError(f"Predicted probabilities have shape {predicted.shape}, not one column for each class.")
+        raise ValueError(
+            f"Predicted probabilities have shape {predicted.shape}, instead of one row per test row and one column "
+            "per class; correct predict_proba of this method."
+        )
     if np.isnan(predicted).any():
-        raise ValueError("Predicted probabilities are not numbers (NaN), or negative.")
+        raise ValueError("Predicted probabilities are missing (NaN) or negative; correct predict_proba of this method.")
     sums = np.exp(np.minimum(predicted, 99.0)).sum(axis=1)
     if predicted.size and np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
         worst = float(sums[np.argmax(np.abs(sums - 1.0))])
-        raise ValueError(f"Predicted probabilities of a row add up to {worst:.4g}, not to 1.")
+        raise ValueError(
+            f"Predicted probabilities of a row add up to {worst:.4g}, not to 1; correct predict_proba of this method."
+        )
     log_proba = np.full((len(predicted), classes.size), np.log(0.5 / n_train))
     log_proba[:, positions] = np.maximum(predicted, _LOWEST)
     return log_proba

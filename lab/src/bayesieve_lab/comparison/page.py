@@ -445,10 +445,15 @@ def methods_figure(comparison: Comparison, kind: str, measure: str) -> Figure:
         raise ValueError(f"kind must be one of {', '.join(map(repr, FIGURES))}, got {kind!r:.80}.")
     folds = Compared(comparison, measure)
     if measure not in [one.name for one in folds.measures]:
-        raise ValueError(f"No method has a value of {measure!r} on any fold, so there is nothing to draw.")
+        raise ValueError(
+            f"No method has a value of {measure!r} on any fold, so there is nothing to draw; choose another measure."
+        )
     figure = FIGURES[kind](folds)
     if not figure.chart:
-        raise ValueError("No fold was timed, so quality cannot be drawn by seconds.")
+        raise ValueError(
+            "No fold has a time, so the figure of quality by seconds cannot be drawn; draw another figure, or run "
+            "the comparison again."
+        )
     return figure
 
 

@@ -627,7 +627,7 @@ class ComparisonFile:
             if "n_classes" not in row:  # of earlier results, whose Brier score of two classes was twice scikit-learn's
                 row["brier"] = None
         if not fits:
-            raise ValueError("It contradicts itself, or an earlier line.")
+            raise ValueError("Its entries contradict each other, or an earlier line.")
 
 
 def read_results(path: str | os.PathLike[str]) -> dict[Key, dict[str, Any]]:

@@ -321,7 +321,10 @@ def _selection(model: Any) -> tuple[tuple[str, ...], np.ndarray, Any]:
     weights = getattr(model, "weights_", getattr(model, "feature_weights_", None))
     if weights is None:
         if not hasattr(model, "get_support"):
-            raise ValueError(f"{type(model).__name__} has no weights_ and no get_support: it selects no features.")
+            raise ValueError(
+                f"{type(model).__name__} has no weights_ and no get_support: it selects no features. Pass a selector "
+                "or a classifier that selects features."
+            )
         weights = model.get_support()
     weights = np.asarray(weights, dtype=float)
     trace, encoder = getattr(model, "trace_", None), getattr(model, "encoder_", None)

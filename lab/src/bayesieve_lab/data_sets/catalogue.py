@@ -131,10 +131,13 @@ def read_catalogue(path: Path, needed: tuple[str, ...] = ()) -> Catalogue:
             reader = csv.DictReader(file)
             columns, lines = list(reader.fieldnames or ()), list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} cannot be read as a CSV file in UTF-8 ({error}).") from error
+        raise ValueError(f"{path} cannot be read as a CSV file in UTF-8 ({error}); save it as CSV in UTF-8.") from error
     absent = [column for column in ("name", *needed, *_FACTS) if column not in columns]
     if absent:
-        raise ValueError(f"{path} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}.")
+        raise ValueError(
+            f"{path} lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}; add "
+            f"{'them' if len(absent) > 1 else 'it'} to the header and to every line."
+        )
     marks = tuple(column for column in columns if column.startswith("in_"))
     entries: dict[str, Entry] = {}
     for line in lines:
@@ -155,7 +158,7 @@ def _entry(path: Path, cells: dict[str, str], marks: tuple[str, ...], needed: tu
     name = cells["name"]
     for column in ("name", *needed):
         if not cells[column]:
-            raise ValueError(f"{path}: the line of data set {name!r} has no {column}.")
+            raise ValueError(f"{path}: the line of data set {name!r} has no {column}; fill in this cell.")
 
     def read(column: str, convert: Callable[[str], Any], wanted: str) -> Any:
         """Return the cell of a column, converted by the function ``convert``.

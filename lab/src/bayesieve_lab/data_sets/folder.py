@@ -26,7 +26,8 @@ def read_data_set(folder: Path, entry: Entry) -> tuple[Any, np.ndarray]:
         labels = _labels(read_table(labels_path), target, labels_path)
         if labels.size != matrix.shape[0]:
             raise ValueError(
-                f"{labels_path} has {labels.size} labels, but {path.name} has {matrix.shape[0]} rows; give each one."
+                f"{labels_path} has {labels.size} labels, but {path.name} has {matrix.shape[0]} rows; give every row "
+                "one label."
             )
         return matrix, labels
     frame = read_table(path)

@@ -37,12 +37,14 @@ def weights_figure(
     """
     for method, values in weights.items():
         if len(values) != len(names):
-            raise ValueError(f"{method!r} has {len(values)} weights for {len(names)} features; each needs one.")
+            raise ValueError(
+                f"{method!r} has {len(values)} weights for {len(names)} features; give each feature one weight."
+            )
         wrong = next((k for k, value in enumerate(values) if not 0.0 <= value <= 1.0), None)
         if wrong is not None:
             raise ValueError(f"{method!r} gives {names[wrong]!r} the weight {values[wrong]}, which is not in [0, 1].")
     if not names:
-        raise ValueError("There are no features whose weights could be drawn.")
+        raise ValueError("names is empty: there are no features whose weights could be drawn; pass at least one.")
     lines = [(m, n, float(w)) for m, values in weights.items() for n, w in zip(names, values, strict=True)]
     frame = columns(("method", "feature", "weight"), lines)
     weight = number("weight", None, domain=[0, 1]) | {"axis": {"values": [0, 1]}}

@@ -38,7 +38,9 @@ def report(study: Gidofalvi, comparison: Comparison) -> Report:
         If a method failed.
     """
     for data, method, _, error in comparison.errors():
-        raise ValueError(f"{method} failed on {data} ({error}); the table needs all methods.")
+        raise ValueError(
+            f"{method} failed on {data} ({error}); the table needs all methods. Correct the cause, and run it again."
+        )
     comparison = finished_draws(comparison)
     tables: list[tuple[str, TextTable]] = []
     sentences: list[str] = []

@@ -36,7 +36,10 @@ def start_khiops() -> Any:
         try:
             core.get_runner()
         except Exception as error:  # of many types; the messages name missing parts
-            raise ValueError(f"Khiops is installed but does not start: {' '.join(str(error).split())}") from error
+            raise ValueError(
+                f"Khiops is installed but does not start ({' '.join(str(error).split()).rstrip('.')}); reinstall it, "
+                "or omit this classifier."
+            ) from error
     return core
 
 

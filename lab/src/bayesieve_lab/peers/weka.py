@@ -161,7 +161,7 @@ def _run(name: str, *options: str, makes: Path) -> None:
     if not makes.is_file() or not makes.stat().st_size:
         lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         why = next((line for line in lines if "xception" in line or "Error" in line), "it made no output")
-        raise ValueError(f"Weka failed: {why}")
+        raise ValueError(f"Weka failed ({why}); correct the cause, or omit this classifier.")
 
 
 def _data_lines(path: Path) -> list[str]:

@@ -130,7 +130,9 @@ def report(study: Rabenoro2015, comparison: Comparison) -> Report:
         If a method failed.
     """
     for data, method, _, error in comparison.errors():
-        raise ValueError(f"{method} failed on {data} ({error}); the table needs all methods.")
+        raise ValueError(
+            f"{method} failed on {data} ({error}); the table needs all methods. Correct the cause, and run it again."
+        )
     claims = compared(comparison)
     findings, table = tuple(map(in_words, claims)), main_table(comparison, METHODS)
     variants = [method for method in VARIANTS if method.key in comparison.methods]

@@ -56,7 +56,7 @@ class EngineSeries:
     def series(self, index: int) -> np.ndarray:
         """Return the values of one series, shape (length,); a negative index counts from the end."""
         if not -self.n_series <= index < self.n_series:
-            raise IndexError(f"There is no series {index}: there are {self.n_series}.")
+            raise IndexError(f"There is no series {index}; series are numbered from 0 to {self.n_series - 1}.")
         index %= self.n_series
         return self.values[self.offsets[index] : self.offsets[index + 1]]
 

@@ -94,7 +94,9 @@ class Pmml(Export):
         ET.indent(root)
         text = ET.tostring(root, "unicode").replace("\r", "&#13;")
         if match := _NOT_XML.search(text):
-            raise plan.refuse("PMML", f"the character {match[0]!r}", "rename the column, category or class")
+            raise plan.refuse(
+                "PMML", f"the character {match[0]!r}", "rename the column, category or class that contains it"
+            )
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
