@@ -176,7 +176,7 @@ def test_tables_of_many_classes_and_levels_are_refused_before_they_fill_the_memo
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scored_rows, "_PRECOMPUTED_BYTES", -1)  # larger tables are not stored
         patch.setattr(scored_rows, "_MAX_GIBIBYTES", 1e-9)
-        with pytest.raises(ValueError, match=r"levels needs .* GiB of tables for 3 classes; merge rare classes"):
+        with pytest.raises(ValueError, match=r"levels, which need .* GiB of tables for 3 classes; merge rare classes"):
             problem_of(coded)
 
 

@@ -95,7 +95,10 @@ class CodedTable(ShortRepr):
         counts: ContingencyCounts | None = None,
     ) -> None:
         if codes.ndim != 2 or codes.dtype.kind != "u":
-            raise ValueError("codes must be a 2-D array of unsigned integers, one row per feature.")
+            raise ValueError(
+                f"codes must be a 2-D array of unsigned integers, one row per feature, got an array of {codes.ndim} "
+                f"dimension(s) and type {codes.dtype}."
+            )
         rows = Rows(class_codes, classes, weights) if rows is None else rows
         vars(self).update(
             codes=np.ascontiguousarray(codes),

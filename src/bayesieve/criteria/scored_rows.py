@@ -304,8 +304,9 @@ class RatioTables:
         gibibytes = 8 * self.n_segments * (self.n_classes - 1) * most / 2**30
         if gibibytes > _MAX_GIBIBYTES:
             raise ValueError(
-                f"A column of {most - 1:,} levels needs {gibibytes:,.0f} GiB of tables for {self.n_classes:,} classes; "
-                "merge rare classes, or code the columns with fewer levels."
+                f"Feature {int(np.argmax(self.n_codes))} (counted from 0) has {most - 1:,} levels, which need "
+                f"{gibibytes:,.0f} GiB of tables for {self.n_classes:,} classes; merge rare classes, or give the "
+                "feature fewer levels."
             )
 
     def store(self) -> bool:

@@ -415,7 +415,11 @@ def _of_folds(model: Any, rows: EvaluatedRows, cv: Any, trained_on: bool, last: 
     if np.unique(codes).size != model.classes_.size:
         if not trained_on:
             needed = "cross-validation needs the training table and its target"
-            raise ValueError(f"The classes in y differ from those of the model; {needed}.")
+            lacking = model.classes_[np.setdiff1d(np.arange(model.classes_.size), codes)[0]]
+            raise ValueError(
+                f"No row with a weight above 0 has the class {str(lacking)!r} of the model; {needed}. Pass these as X "
+                "and y."
+            )
         raise Unmeasured("a class has no rows with a weight above 0")
     what = f"the {rows.n_rows:,} training rows" if trained_on else f"{rows.n_rows:,} rows"
     words, measured = _in_words(cv, splits, what, rows.n_rows)

@@ -44,7 +44,10 @@ def look_at(path: Path) -> tuple[pl.Schema, int]:
         column = "name" if name is None else f"column named {name[0]}"
         raise ValueError(f"{path} has more than one {column}; give every column its own name.") from error
     except read_errors() as error:
-        raise ValueError(f"{path} cannot be read as a table; it is damaged or has a wrong file extension.") from error
+        raise ValueError(
+            f"{path} cannot be read as a table; it is damaged or has a wrong file extension. Write it again, or "
+            "rename it."
+        ) from error
 
 
 def _check_ends(path: Path) -> None:

@@ -79,7 +79,10 @@ def scan_database(file: Path, inside: str, copies: Copies, levels: Mapping[str, 
         raise ValueError(
             f"{file} cannot be read ({str(error).splitlines()[0]}); check the file and the query."
         ) from error
-    raise ValueError(f"{file} is neither a SQLite nor a DuckDB database; it is damaged or has a wrong file extension.")
+    raise ValueError(
+        f"{file} is neither a SQLite nor a DuckDB database; it is damaged or has a wrong file extension. Write it "
+        "again, or rename it."
+    )
 
 
 def _query_of(file: Path, inside: str, tables: Sequence[tuple[str, str]]) -> str:

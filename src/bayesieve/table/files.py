@@ -55,7 +55,10 @@ def read_file(
             f"{path} cannot be read ({error.strerror or error}); check the file and its permissions."
         ) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise ValueError(f"{path} cannot be read as a table; it is damaged or has a wrong file extension.") from error
+        raise ValueError(
+            f"{path} cannot be read as a table; it is damaged or has a wrong file extension. Write it again, or "
+            "rename it."
+        ) from error
     if frame.width == 0:
         raise ValueError(f"{path} has no columns; a table needs at least one.")
     if frame.height == 0:

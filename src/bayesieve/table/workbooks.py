@@ -64,7 +64,8 @@ def first_sheet(path: Path) -> pl.DataFrame:
         raise
     except Exception as error:  # of fastexcel, whose errors have a base class of their own
         raise ValueError(
-            f"{path} cannot be read as a workbook; it is damaged or has a wrong file extension."
+            f"{path} cannot be read as a workbook; it is damaged or has a wrong file extension. Write it again, or "
+            "rename it."
         ) from error
     named = [name for name in frame.columns if not name.startswith(_UNNAMED)]
     if len(named) == 1 and (frame.width > 2 or named == frame.columns[:1] != frame.columns):

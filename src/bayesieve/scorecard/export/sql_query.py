@@ -6,6 +6,7 @@ whose contributions are looked up by code.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from bayesieve.scorecard.export.plan import Key, Plan, Reader
 from bayesieve.scorecard.export.point_card import Points
 from bayesieve.scorecard.reasons import DECIMALS
 from bayesieve.table.values import BLANKS, MICROSECONDS_PER_DAY
-from bayesieve.words import quoted
+from bayesieve.words import named, quoted
 
 _TYPES: dict[str, dict[str, str]] = {
     "clickhouse": {"timestamp": "Nullable(DateTime64(6))", "time": ""},
@@ -63,7 +64,10 @@ class Query:
         names = {*self.plan.columns, *self.table_columns}
         tells_case_apart = self.dialect in ("clickhouse", "oracle", "postgres", "snowflake")
         if not tells_case_apart and len({name.casefold() for name in names}) < len(names):
-            raise self.plan.refuse(self.dialect, "names that differ only in case", "rename columns before the fit")
+            counts = Counter(name.casefold() for name in names)
+            alike = sorted(name for name in names if counts[name.casefold()] > 1)
+            what = f"column names that differ only in case ({named(alike)})"
+            raise self.plan.refuse(self.dialect, what, "rename columns before the fit")
         if self.dialect == "sqlite" and len(self.plan.columns) > 2000:
             raise self.plan.refuse("sqlite", "more than 2,000 columns in a table", "fit the model with fewer features")
         for reader in self.plan.readers:
