@@ -175,7 +175,7 @@ def test_rows_labels_weights_and_options_are_checked() -> None:
             {"held_out": True},
             "y contains the label 'autre', which is not a class of the model",
         ),
-        ((X.filter(two), y[two]), {"cv": 5}, "classes in y differ from those of the model"),
+        ((X.filter(two), y[two]), {"cv": 5}, "No row with a weight above 0 has the class"),
         ((X, y), {"cv": 5, "held_out": True}, "give only one of them"),
         *((given, {}, "pass y together with X") for given in ((None, y), (X,))),
         *(((X, y), {"rows": wrong}, "rows must be") for wrong in ("a", -1, 1.5)),

@@ -535,7 +535,7 @@ def _about_features(card: Scorecard, trace: SearchTrace) -> list[Caution]:
         sentence = f"No feature is in the model: it predicts the class shares for every row. {remedy}"
         cautions.append(Caution("nothing kept", (), sentence))
 
-    # Columns with levels by hand that the model does not use.
+    # The user has described these columns and may expect them in the model. Those with a single level cannot be in it.
     by_hand = card.provenance.get("by_hand", ())
     used = {name for k in card.used.tolist() for name in card.features[k].columns} if by_hand else set()
     cautions += _caution_of(

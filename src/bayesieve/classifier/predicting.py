@@ -352,6 +352,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         Returns
         -------
         dataframe or query of the type of ``frame``
+
         Raises
         ------
         ValueError

@@ -26,9 +26,11 @@ def wrong_sums(ratios, codes, offsets, classes, weights, columns, lows, highs, k
         rows of one class.
     classes, weights : (n_segments,) class of each segment, and (n_rows,) row weights; empty if all are 1.
     columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
-    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
-        n_others + o) * n_codes[c] + level].
-    sums : (n_candidates, n_classes) result.
+    starts, n_codes : (n_candidates,) first factor of each candidate in ``table``, and number of codes of its feature.
+    table : (n_factors,) factors that turn ratios of the current subset into those of candidate subset c: in a row of
+        the level ``level``, the ratio of other class o is multiplied by table[starts[c] + (segment * n_others + o) *
+        n_codes[c] + level].
+    sums : (n_candidates, n_classes) result, to which weights are added.
     """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)
@@ -79,9 +81,11 @@ def chosen_sums(
     classes, weights : (n_segments,) class of each segment, and (n_rows,) row weights; empty if all are 1.
     label : position of the predicted class.
     columns, lows, highs, kinds : (n_candidates,) where to find the level of the candidate's feature, see `ClassBlock`.
-    starts, n_codes, table : factors of the candidates; that of row i and other class o is table[starts[c] + (segment *
-        n_others + o) * n_codes[c] + level].
-    sums : (n_candidates, n_classes) result.
+    starts, n_codes : (n_candidates,) first factor of each candidate in ``table``, and number of codes of its feature.
+    table : (n_factors,) factors that turn ratios of the current subset into those of candidate subset c: in a row of
+        the level ``level``, the ratio of other class o is multiplied by table[starts[c] + (segment * n_others + o) *
+        n_codes[c] + level].
+    sums : (n_candidates, n_classes) result, to which weights are added.
     """
     n_others = ratios.shape[0]
     factor = np.empty(BLOCK)

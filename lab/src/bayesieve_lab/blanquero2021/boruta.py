@@ -22,12 +22,12 @@ def installed() -> bool:
 def confirmed_features(coded: CodedTable, seed: int) -> np.ndarray:
     """Return a mask (n_features,) of the features of a coded table that Boruta confirms, without tentative ones.
 
-    Options have the defaults of the R package.
+    Options have the defaults of the R package Boruta.
 
     Raises
     ------
     ValueError
-        If the package is not installed.
+        If the Python package ``boruta`` is not installed.
     """
     if not installed():
         raise ValueError("Boruta is not installed; run pip install './lab[peers]' in the repository.")
