@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import pickle
 import re
@@ -397,6 +398,17 @@ def test_options_that_contradict_rules() -> None:
         TableEncoder(levels={"age": {"cuts": [1]}}, kinds={"age": "categorical"}).fit(frame, y)
     with pytest.raises(ValueError, match=r"levels=.* cannot be combined with the encoder TableEncoder"):
         SelectiveNB(levels={"age": {}}, encoder=TableEncoder(levels={"age": {"min_rows": 9}})).fit(frame, y)
+
+
+def test_equal_levels_may_be_given_twice() -> None:
+    frame, y = claims()
+    card = SelectiveNB("all", pairs=0).fit(frame, y).scorecard_
+    for levels in ({"age": {"cuts": np.array([30.0, 50.0])}}, card):
+        model = clone(SelectiveNB("all", levels=levels, encoder=TableEncoder(levels=copy.deepcopy(levels))))
+        assert model.fit(frame, y).scorecard_["age"].levels.cut_points is not None
+    other = TableEncoder(levels={"age": {"cuts": np.array([30.0, 51.0])}})
+    with pytest.raises(ValueError, match="cannot be combined"):
+        SelectiveNB(levels={"age": {"cuts": np.array([30.0, 50.0])}}, encoder=other).fit(frame, y)
 
 
 @pytest.mark.parametrize(

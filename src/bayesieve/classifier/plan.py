@@ -246,13 +246,22 @@ def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Gran
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Return whether two values of an option are equal. Estimators are equal if they have the same class and equal
-    parameters.
+    """Return whether two values of an option are equal.
+
+    Estimators are equal if they have the same class and equal parameters, and objects that define no equality if they
+    have the same repr.
     """
     if type(one) is not type(other):
         return False
     if isinstance(one, BaseEstimator):
         return all(are_equal(value, getattr(other, name)) for name, value in one.get_params(deep=False).items())
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(are_equal(value, other[name]) for name, value in one.items())
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(are_equal, one, other))
+    # Cloning copies a scorecard, which defines no equality.
+    if type(one).__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
+        return repr(one) == repr(other)
     return np.array_equal(one, other)
 
 

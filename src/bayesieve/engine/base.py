@@ -140,7 +140,7 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
     workers = 1 if n_jobs is None or len(items) < 2 else min(effective_jobs(n_jobs), len(items))
     if workers <= 1:
         return [function(item) for item in items]
-    # Threads take batches of items, because a task of its own for each of 10,000 columns takes longer than its work.
+    # Threads take batches of items: for 10,000 columns, starting one task per column takes longer than the work itself.
     n_at_once = max(1, len(items) // (_BATCHES_OF_THREAD * workers))
     batches = [items[first : first + n_at_once] for first in range(0, len(items), n_at_once)]
     with ThreadPoolExecutor(workers) as pool:
