@@ -19,7 +19,6 @@ from bayesieve import SelectiveNB, TableEncoder, challenge, evaluate, load, pair
 from bayesieve.classifier.report_data import of_features, report_data
 from bayesieve.datasets import load_german_credit
 from bayesieve.report import ReportData, render_report
-from bayesieve.report.features import curve_ends, density_frame
 from bayesieve.report.report import column_lines
 from tests.cases import mostly_slow
 from tests.report.markup import payload, read, texts
@@ -536,11 +535,9 @@ def test_chance_comes_from_the_bayes_factors_of_the_scorecard(measured: tuple[Se
 
 
 def test_density_holds_the_rows_of_the_curve(measured: tuple[SelectiveNB, ReportData]) -> None:
-    cells = next(feature for feature in measured[1].features if feature["name"] == "age")["cells"]
-    intervals = list(zip(cells["low"], cells["high"], cells["rows"], strict=True))
-    ends = curve_ends(intervals)
-    assert ends is not None
-    frame = density_frame(intervals, *ends)
+    feature = next(feature for feature in measured[1].features if feature["name"] == "age")
+    ends, frame = feature["ends"], feature["density"]
+    assert ends[0] < feature["cells"]["high"][0] < feature["cells"]["low"][-1] < ends[1]
     assert sum(frame["rows"]) == pytest.approx(N, rel=1e-3)
     assert max(frame["height"]) == 1.0
     assert (frame["from"][0], frame["to"][-1]) == ends
@@ -581,3 +578,45 @@ def test_joined_cells_have_the_mean_of_their_rows() -> None:
     assert cells["rows"][-1] == rows.sum()
     expected = (rows[:, None] * feature.contributions[:2]).sum(axis=0) / rows.sum()
     np.testing.assert_allclose(cells["contributions"][-1], expected)
+
+
+@pytest.mark.parametrize("unit", ["", " years"])
+def test_joined_intervals_are_labelled_by_their_ends_and_their_level(unit: str) -> None:
+    model = fitted().with_labels({"age": {"unit": unit.strip()}} if unit else {})
+    feature = model.scorecard_["age"]
+    cells = next(one for one in of_features(model, min_count=30).features if one["name"] == "age")["cells"]
+    age, n_joined = X["age"].to_numpy(), 0
+    for label, level, low, high, n in zip(*(cells[k] for k in ("label", "level", "low", "high", "rows")), strict=True):
+        above, up_to = -math.inf if low is None else low, math.inf if high is None else high
+        text = f"<= {high}" if low is None else f"> {low}" if high is None else f"{low} < .. <= {high}"
+        assert (label, n) == (text + unit, np.sum((age > above) & (age <= up_to)))
+        assert level == feature.levels.labels[np.searchsorted(feature.levels.cut_points, up_to)] + unit
+        n_joined += text not in feature.cells.labels
+    assert n_joined > 3
+    assert {cells["low"][0], cells["high"][-1]} == {None}
+
+
+def test_the_grid_of_a_pair_leads_to_its_cells() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 3, (2, 900))
+    a[(a == 2) & (b == 2)] = 0  # no rows of w and r
+    rows = pl.DataFrame({"a": np.array(["u", "v", "w"])[a], "b": np.array(["p", "q", "r"])[b]})
+    y = (a + b + (rng.random(900) < 0.1)) % 3
+    model = SelectiveNB("all", pairs=1, calibrate=False).fit(rows, y)
+    features = of_features(model).features
+    feature = next(one for one in features if one["kind"] == "pair")
+    first, second = model.scorecard_[feature["name"]].levels.parts
+    grid, cells = feature["grid"], feature["cells"]
+    assert (grid["names"], grid["labels"]) == (("a", "b"), (tuple(first.labels), tuple(second.labels)))
+    n_empty = 0
+    for i, group in enumerate(first.groups):
+        for j, other in enumerate(second.groups):
+            here = rows.filter(pl.col("a").is_in(group) & pl.col("b").is_in(other))
+            assert grid["counts"][i][j] == here.height
+            if here.height:
+                explanation = model.scorecard_.explain(here[:1])
+                added = explanation.contributions[0, explanation.features.index(feature["name"])]
+                np.testing.assert_allclose(cells["contributions"][grid["levels"][i][j]], added)
+            n_empty += grid["levels"][i][j] is None and not here.height
+    assert n_empty == 1
+    assert all(one["grid"] is None for one in features if one is not feature)

@@ -110,7 +110,13 @@ def test_the_page_is_well_formed(page: Path) -> None:
     parts = [e.attributes["data-part"] for e in read(html) if "data-part" in e.attributes]
     assert "decisions" in parts
     assert "<refuse>" not in html
-    frames = payload(html)["charts"]["decisions"]["frames"]
+    drawn = payload(html)["charts"]["decisions"]
+    frames = drawn["frames"]
     assert frames["curve"]["share"][0] == 0
     assert frames["curve"]["share"][-1] == 1
     assert frames["best"]["profit"][0] in frames["curve"]["profit"]
+    assert [k for k, threshold in enumerate(frames["curve"]["threshold"]) if threshold is None] == [0]
+    profit = frames["curve"]["profit"]
+    assert {"values": [{"from": 0, "to": profit[0]}, {"from": 1, "to": profit[-1]}]} in [
+        layer.get("data") for layer in drawn["spec"]["layer"]
+    ]

@@ -136,7 +136,15 @@ def test_it_tells_performance_in_and_out_of_time(model: SelectiveNB, documents: 
     stability = section(page, "Stability")
     assert "2025-08" in stability
     assert "Features against the training rows Feature" in stability
-    assert "By region" in section(page, "Calibration by segment")
+    calibration = section(page, "Calibration by segment")
+    assert "By region" in calibration
+    assert "Predicted and observed shares of class good on test rows." in calibration
+    assert "By probability of good Predicted Rows Observed Outside" in calibration
+    outside, n, chance = re.search(
+        r"in (\d+) of (\d+) segments; chance alone gives about ([\d.]+)\.", calibration
+    ).groups()
+    assert int(outside) == calibration.partition("By month")[2].count(") yes ")
+    assert chance == f"{0.05 * int(n):.1f}"
 
 
 def test_it_tells_data_edits_and_what_people_must_complete(model: SelectiveNB, documents: dict[str, str]) -> None:
@@ -144,9 +152,14 @@ def test_it_tells_data_edits_and_what_people_must_complete(model: SelectiveNB, d
     data = section(page, "Data")
     assert data.count(str(model.scorecard_.provenance["table"]["sha256"])) == 2  # of the fit, and of the rows given
     assert "month 2025-08 to 2025-10" in data
+    purpose = section(page, "Purpose")
+    assert "Trained on" in data
+    assert not any(words in purpose for words in ("Trained on", "SHA-256 of the values", "Human oversight"))
     edits = section(page, "Changes by hand")
     assert all(words in edits for words in ("flatten", model.edits_[0].who, "The policy forbids it.", " → "))
-    assert "Edited by hand 1 purpose" in section(page, "Selection of columns")
+    selection = section(page, "Selection of columns")
+    assert "Edited by hand 1 purpose" in selection
+    assert "In the model Column Importance Levels" in selection
     assert "Owner Risk Users and decisions To be completed." in section(page, "Purpose")
     assert "Human oversight A clerk decides." in section(page, "Limits")
     assert "Approved for use" in section(page, "Sign-off")
@@ -158,6 +171,8 @@ def test_without_rows_it_says_what_was_not_measured(model: SelectiveNB, tmp_path
     page, text = (tmp_path / name for name in ("page.htm", "text.markdown"))
     html = page.read_text(encoding="utf-8")
     assert tables(html) == tables(text.read_text(encoding="utf-8"))
+    assert "| Class | Training rows | Share |\n| --- | ---: | ---: |" in text.read_text(encoding="utf-8")
+    assert "was not edited after its fit" not in section(html, "Changes by hand")
     for title in ("Performance", "Stability", "Calibration by segment", "Monitoring plan"):
         assert "not measured" in section(html, title).lower()
 
@@ -220,6 +235,8 @@ def test_edits_say_where_measures_come_from_if_there_are_any(model: SelectiveNB,
     edit = replace(model.edits_[0], log_loss_before=loss, log_loss_after=loss)
     source = render_document("x.md", replace(report_of("t", 2), edits=(edit,)))
     assert ("measured on rows given, just before and after" in source) == (loss is not None)
+    assert "was not edited after its fit" not in source
+    assert "was not edited after its fit" in render_document("x.md", report_of("t", 2))
 
 
 def hostile_data(text: str, n_classes: int, edit: Any) -> Any:

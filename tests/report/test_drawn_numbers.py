@@ -17,7 +17,7 @@ from bayesieve.report.drift import _stability
 from bayesieve.report.feature_data import information_value
 from bayesieve.report.features import density_frame
 from bayesieve.report.search import needs_logarithm
-from bayesieve.report.tables import time_of
+from bayesieve.report.tables import cell_text, time_of
 from bayesieve.scorecard import Explanation
 from bayesieve.table import FeatureLevels
 
@@ -69,6 +69,8 @@ def test_an_axis_has_room_and_a_domain_only_if_given() -> None:
     assert charts.number("a", "A", zero=True, padding=3)["scale"] == {"zero": True, "padding": 3}
     assert charts.number("a", "A", domain=(0, 1))["scale"] == {"zero": False, "domain": [0, 1], "nice": False}
     assert "axis" not in charts.number("a", "A")
+    marks = ("area", "line", "point", "bar", "text")
+    assert [charts.layer(mark)["mark"]["clip"] for mark in marks] == [True, True, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -119,9 +121,16 @@ def test_samples_are_out_of_time_if_all_their_rows_are_later() -> None:
 
 def test_shifts_that_chance_explains_are_pale() -> None:
     names = ("by", "feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
-    rows: dict[str, list[Any]] = {name: [None] * 4 for name in names}
-    rows |= {"by": list("abcd"), "psi": [0.3, 0.1, None, 0.2], "psi_chance": [0.1, 0.2, 0.1, None]}
-    assert _stability(rows).data["beyond"].to_list() == [0.3, 0.0, 0.0, 0.2]
+    rows: dict[str, list[Any]] = {name: [None] * 5 for name in names}
+    rows |= {"by": list("abcde"), "psi": [0.3, 0.1, None, 0.2, 0.2], "psi_chance": [0.1, 0.2, 0.1, None, 0.2]}
+    assert _stability(rows).data["beyond"].to_list() == [0.3, 0.0, 0.0, 0.2, 0.0]
+
+
+@pytest.mark.parametrize(("n_periods", "is_drawn"), [(60, True), (61, False)])
+def test_the_drift_of_sixty_periods_is_drawn(n_periods: int, is_drawn: bool) -> None:
+    names = ("feature", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing")
+    rows: dict[str, list[Any]] = {name: [0.1] * n_periods for name in names}
+    assert bool(_stability({"by": [f"{k}" for k in range(n_periods)], **rows}).chart) == is_drawn
 
 
 def test_the_caption_of_gains_is_about_the_best_tenth() -> None:
@@ -154,3 +163,30 @@ def test_a_row_is_explained_by_its_largest_parts_and_the_sum_of_the_others() -> 
     for row in (2, -1):
         with pytest.raises(ValueError, match="a position among the 2 explained rows"):
             explanation.plot(row=row)
+
+
+@pytest.mark.parametrize(
+    ("value", "column", "text"),
+    [
+        (0.0312, "p_value", "0.031"),
+        (1e-5, "p_adjusted", "< 0.001"),
+        (float("nan"), "p_value", "no test"),
+        (0.0312, "psi", "0.0312"),
+        (9.87654, "", "9.8765"),
+        (12.0, "", "12"),
+        (12.345, "", "12.3"),
+        (12345, "", "12,345"),
+        (True, "", "yes"),
+        (False, "", ""),
+        (None, "", "–"),
+        ("x" * 80, "", "x" * 80),
+        ("x" * 81, "", "x" * 79 + "…"),
+    ],
+)
+def test_cells_of_tables_as_texts(value: Any, column: str, text: str) -> None:
+    assert cell_text(value, column) == text
+
+
+def test_a_scale_has_a_neutral_colour_only_between_two_ends() -> None:
+    assert charts.colour("a", "A", (0, 1))["scale"]["range"] == "heatmap"
+    assert charts.colour("a", "A", (-1, 0, 1))["scale"]["range"] == "diverging"

@@ -121,20 +121,26 @@ def test_bins_of_reliability() -> None:
     np.testing.assert_array_equal(first["predicted"], summary.predicted)
     np.testing.assert_array_equal(first["observed"], summary.observed)
     assert f"{summary.expected_calibration_error:.4f}" in figure.caption
+    assert figure.chart["layer"][-1]["encoding"]["color"]["field"] == "model"
     with pytest.raises(ValueError, match="needs at least one calibration"):
         reliability_figure({})
 
 
 def test_clusters_hold_tree_matrix_and_candidates() -> None:
-    X = np.stack([SCORE, SCORE + 0.01 * RNG.random(2000), RNG.random(2000)], axis=1)
+    X = np.stack([SCORE, SCORE + 0.01 * RNG.random(2000), Y + RNG.normal(size=2000)], axis=1)
     selector = DependenceClusterSelector().fit(X, Y)
     figure = clusters_figure(selector)
+    assert sorted({*figure.data["kind"]}) == ["chosen", "dot"]  # no constraint makes others hollow
     assert figure.data["kind"].to_list().count("chosen") == 1
     chosen = figure.data.filter(figure.data["kind"] == "chosen")
     assert chosen["number"][0] == selector.support_.sum()
+    candidates = selector.cluster_candidates_.values
+    assert figure.data["value"].to_list() == candidates.values[candidates.evaluated].tolist()
     tree: Any = figure.frames["tree"]
     n = selector.clustered_.size
-    assert len(tree["x"]) == 4 * (n - 1)
+    assert n == 3
+    assert tree["x"] == [1.5, 1.5, 2.5, 2.5, 0.5, 0.5, 2.0, 2.0]  # from the middle of the first bracket, the second one
+    assert tree["corner"] == [0, 1, 2, 3] * (n - 1)
     np.testing.assert_allclose(sorted({y for y in tree["y"] if y}), np.unique(selector.linkage_[:, 2]))
     cells: Any = figure.frames["cells"]
     assert len(cells["x"]) == n * (n - 1)
@@ -151,6 +157,14 @@ def test_heat_maps_name_every_column() -> None:
     svg = ElementTree.fromstring(dependence_figure(names, np.full((30, 30), 0.5).tolist()).to_svg())
     texts = ["".join(e.itertext()) for e in svg.iter() if e.tag.endswith("text") and e.get("opacity") != "0"]
     assert {name: texts.count(name) for name in names} == dict.fromkeys(names, 2)
+
+
+@pytest.mark.parametrize(("dependence", "most"), [(0.5, 0.5), (0.02, 0.1)])
+def test_shades_of_dependence_run_from_zero_to_the_largest(dependence: float, most: float) -> None:
+    figure = dependence_figure(["a", "b"], [[1.0, dependence], [dependence, 1.0]])
+    (tiles,) = figure.chart["layer"]
+    assert tiles["encoding"]["color"]["scale"]["domain"] == [0, most]
+    assert figure.data.rows() == [("a", "b", dependence), ("b", "a", dependence)]
 
 
 def test_pictures_do_not_depend_on_the_last_digits_of_places() -> None:

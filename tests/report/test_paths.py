@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,7 +75,15 @@ def test_means_over_searches_by_hand() -> None:
     figure = path_figure([forward_trace(), forward_trace(0.1)])
     np.testing.assert_allclose(figure.data["criterion"], [0.5, 0.35, 0.25, 0.23, 0.22])
     np.testing.assert_allclose(figure.data["criterion_sd"], [0.0] + [0.1 / math.sqrt(2)] * 4)
-    assert figure.caption.startswith("2 searches: mean, and ± one standard deviation. Dots are the subsets chosen")
+    assert figure.caption == (
+        "2 searches: mean, and ± one standard deviation. Dots are the subsets chosen: 2 features."
+    )
+    apart = path_figure([forward_trace(), floating_trace(), wrapper_trace([[(0, True, 0.3, 0.36)]])])
+    assert "Dots are the subsets chosen: 1 to 2 features, 1.7 on average." in apart.caption
+    traces = [replace(forward_trace(), evaluation=evaluation) for evaluation in ("loo", "loo", "train")]
+    assert traces[0].measured is not None
+    assert path_figure(traces[:2]).caption.endswith(f" Measured {traces[0].measured}.")
+    assert "Measured" not in path_figure(traces).caption
     with pytest.raises(ValueError, match="Searches by different criteria"):
         path_figure([forward_trace(), forward_trace(criterion="log_loss")])
     with pytest.raises(ValueError, match="path_figure needs"):
@@ -139,3 +148,11 @@ def test_sizes_are_whole_on_the_axis() -> None:
 def test_walks_that_alternate_add_or_drop_each(moves: list[list[str]], expected: bool) -> None:
     walks = [[{"move": "start"}, *({"move": move} for move in walk)] for walk in moves]
     assert alternates(walks) == expected
+
+
+@pytest.mark.parametrize("lower_is_better", [True, False])
+def test_the_label_of_the_chosen_subset_lies_on_the_good_side_of_the_line(lower_is_better: bool) -> None:
+    figure = path_figure(forward_trace(lower_is_better=lower_is_better, validation_total=None))
+    label = figure.chart["layer"][-1]["mark"]
+    assert label["type"] == "text"
+    assert (label["dy"] > 0) == lower_is_better  # downwards

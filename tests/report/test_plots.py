@@ -99,3 +99,28 @@ def test_a_feature_is_drawn_without_the_rest_of_a_report(monkeypatch: pytest.Mon
     assert model.scorecard_.plot_importance().data["importance"].sum() == pytest.approx(1.0)
     with pytest.raises(ValueError, match="There is no feature 'unknown'"):
         model.scorecard_.plot("unknown")
+
+
+def test_cells_are_drawn_with_their_rows_shares_and_errors_from_end_to_end() -> None:
+    card = fitted(2)[0].scorecard_
+    feature, figure = card["x1"], card.plot("x1")
+    data, cuts, counts = figure.data, feature.cells.number_cuts, feature.counts
+    assert data["rows"].to_list() == counts.sum(axis=1).tolist()
+    np.testing.assert_allclose(data["share"], counts[:, 1] / counts.sum(axis=1))
+    errors = feature.total_errors[:-1].sum(axis=1)
+    np.testing.assert_allclose(data["high"] - data["contribution"], errors)
+    np.testing.assert_allclose(data["contribution"] - data["low"], errors)
+    room = 0.08 * (cuts[-1] - cuts[0])
+    np.testing.assert_allclose(data["from"], [cuts[0] - room, *cuts])
+    np.testing.assert_allclose(data["to"], [*cuts, cuts[-1] + room])
+    assert figure.caption.startswith("Nats that each cell adds for 1, ")
+    other = card.plot("x1", 0).data
+    np.testing.assert_allclose(other["contribution"], -data["contribution"])
+    np.testing.assert_allclose(other["share"], 1.0 - data["share"])
+
+
+def test_the_first_of_three_classes_is_drawn_by_default() -> None:
+    card = fitted(3)[0].scorecard_
+    figure = card.plot("x1")
+    assert figure.caption.startswith("Nats that each cell adds for 0, ")
+    np.testing.assert_allclose(figure.data["contribution"], card["x1"].contributions[:, 0])

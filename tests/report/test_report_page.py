@@ -13,11 +13,14 @@ import polars as pl
 import pytest
 
 from bayesieve import SelectiveNB
+from bayesieve.evaluation.rule_effects import RuleEffect
 from bayesieve.report import ReportData, render_card, render_report
 from bayesieve.report.changes import change_data
 from bayesieve.report.feature_data import by_chance, cell_lines
 from bayesieve.report.features import curve_ends, density_frame
-from bayesieve.report.report import column_lines
+from bayesieve.report.report import column_lines, page_data, search_parts
+from bayesieve.report.tables import shared_tables
+from bayesieve.table.frames import as_table
 from tests.report.markup import read, texts
 from tests.report.sample import synthetic
 
@@ -129,3 +132,71 @@ def test_columns_share_the_importance_of_their_pairs() -> None:
     assert [line["n_own"] for line in lines] == [2, 0, 1, 1]
     assert [line["own"] and line["own"]["name"] for line in lines] == [None, None, "f2", "f4"]
     assert [line["features"] for line in lines] == [[(0, "f0"), (1, "f1"), (2, "f3")], [(0, "f0")], [], []]
+
+
+def test_tables_of_two_classes_count_the_positive_one() -> None:
+    data = synthetic(classes=("bad", "good"))
+    tables = [shared_tables(replace(data, positive=positive)) for positive in (0, 1)]
+    counts = data.performance.class_rows
+    for positive, (table, label, other) in enumerate(zip(tables, ("bad", "good"), ("good", "bad"), strict=True)):
+        assert table["measures"].rows[1][:2] == [f"Rows of {label}", f"{counts[positive]:,.0f}"]
+        assert table["strategy"].heads[:4] == (
+            f"Probability of {label}",
+            "Rows",
+            f"Rows of {other}",
+            f"Rate of {other}",
+        )
+    three = shared_tables(synthetic(n_classes=3))
+    assert not any(line[0].startswith("Rows of") for line in three["measures"].rows)
+    assert three["strategy"] is None
+    assert [line[1:] for line in three["classes"].rows] == [
+        (f"{n:.0f}", f"{n / 1173:.1%}") for n in synthetic(n_classes=3).class_counts
+    ]
+
+
+def test_an_averaging_search_is_described_by_its_starts() -> None:
+    sentence, figures = search_parts(synthetic())
+    assert "1 distinct model evaluated from 4 starts in 500 ms." in sentence
+    assert list(figures) == ["search"]
+    assert search_parts(replace(synthetic(), search=None)) == ("", {})
+
+
+def test_rules_whose_effect_is_unknown_have_empty_cells_for_it() -> None:
+    data = synthetic(classes=("bad", "good"))
+    effects = {"feature_00000": RuleEffect(0.3, 0.4, 7), "feature_00001": None}
+    features = [
+        feature | {"by_hand": "cuts: 1" if feature["name"] in effects else None, "effect": effects.get(feature["name"])}
+        for feature in data.features
+    ]
+    table = shared_tables(replace(data, features=features))["rules"]
+    assert table is not None
+    lines = {line[0]: dict(zip(table.heads, line, strict=True)) for line in table.rows}
+    learnt = [[lines[name][head] for head in ("Learnt levels", "By hand", "Learnt")] for name in effects]
+    assert learnt == [["7", "0.3000", "0.4000"], ["", "", ""]]
+    assert "Held-out gain" not in table.heads
+    measured = shared_tables(replace(data, features=[feature | {"gain": 0.1} for feature in features]))["rules"]
+    assert "Held-out gain" in measured.heads
+    assert shared_tables(data)["rules"] is None
+
+
+def test_bars_of_columns_are_shares_of_the_longest() -> None:
+    data = synthetic(n_features=5)
+    widths = [float(e.attributes["data-width"]) for e in read(render_report(data)) if "data-width" in e.attributes]
+    amounts = [line["importance"] for line in column_lines(data)]
+    assert widths[0] == 100.0
+    np.testing.assert_allclose(widths[: len(amounts)], [100 * amount / amounts[0] for amount in amounts], atol=0.05)
+
+
+def test_the_only_complete_row_is_the_usual_one() -> None:
+    X = pl.DataFrame({"x": np.arange(90.0), "word": ["u", "v", "w"] * 30})
+    rules: dict[str, Any] = {"x": {"cuts": [29.5, 59.5], "include": True}, "word": {"include": True}}
+    model = SelectiveNB("all", levels=rules, calibrate=False, pairs=0).fit(X, (X["x"] > 45) | (X["word"] == "u"))
+    rows = pl.DataFrame({"x": [None, 80.0, None, 45.0], "word": ["u", "w", "v", None]})
+    columns = change_data(model.scorecard_, as_table(rows))
+    usual = {column["name"]: column["values"][column["usual"]] for column in columns}
+    assert usual == {"x": "70", "word": "v"}  # texts that stand for values above 59.5, and for v and w
+
+
+def test_only_figures_of_several_models_are_coloured_by_model() -> None:
+    reliability = page_data(synthetic(classes=("bad", "good")))["templates"]["reliability"]
+    assert not any("color" in layer["encoding"] for layer in reliability["layer"])
