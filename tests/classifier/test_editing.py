@@ -217,6 +217,10 @@ def test_cuts_are_found_as_they_are_printed() -> None:
     assert float(printed) not in feature.levels.cut_points
     edited = fitted.edit().cut("number", float(printed), -1.0).done()
     assert edited.scorecard_["number"].levels.cut_points[0] == -1.0
+    inner = next(cut for cut in feature.cells.number_cuts if cut not in feature.levels.number_cuts)
+    removed = fitted.edit().cut("number", inner, None).done().scorecard_["number"]  # of cells of one level
+    assert removed.levels.labels == feature.levels.labels
+    assert removed.cells.number_cuts.tolist() == [cut for cut in feature.cells.number_cuts if cut != inner]
     day = fitted.scorecard_["day"].levels
     first = date.fromisoformat(day.labels[0].removeprefix("<= "))
     for old in (first, first.isoformat(), day.cut_points[0]):
@@ -281,6 +285,7 @@ def test_set_flatten_and_drop(kind: str, tmp_path: Path) -> None:
         same = fitted.edit().set(name, {0: {"yes": 0.4}}).done()
         both = fitted.edit().set(name, {0: {"yes": 1.4, "no": 0.6}}).done()
         for one in (edited, same, both):
+            assert one.edits_[0].after == edited.edits_[0].after
             np.testing.assert_allclose(one.predict_proba(frame), probability_of(joint - before + first), atol=1e-12)
         check(edited)
         saved(edited, tmp_path)

@@ -28,7 +28,7 @@ def test_lines_hold_the_counts_and_points_of_each_cell(name: str) -> None:
         own = table.filter(feature=feature.name)
         total = own.row(-1, named=True)
         *lines, unseen = own.rows(named=True)[:-1]
-        assert (total["kind"], unseen["kind"], unseen["rows"]) == ("total", "unseen", 0)
+        assert (total["kind"], unseen["kind"], unseen["rows"], unseen["events"]) == ("total", "unseen", 0, 0)
         assert sorted([*own["points"]][:-1]) == sorted(points.points[feature.name].tolist())
         assert unseen["points"] == points.points[feature.name][-1]
         assert len(lines) == feature.cells.n_levels

@@ -14,6 +14,7 @@ import pytest
 
 from bayesieve import IndicatorEncoder, SelectiveNB, TableEncoder
 from bayesieve.table.pair_levels import PairLevels
+from tests.cases import mostly_slow
 
 N_ROWS = 200
 
@@ -147,8 +148,7 @@ CASES: list[tuple[str, int, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "n_classes", "options", "judge"), CASES)
+@pytest.mark.parametrize(("name", "n_classes", "options", "judge"), mostly_slow(CASES, [CASES[3], CASES[9], CASES[13]]))
 def test_options_are_the_best_of_all_changes(name: str, n_classes: int, options: dict[str, Any], judge: Any) -> None:
     model, X = fitted(name, n_classes)
     X = X[: N_ROWS if name == "levels" or options.get("max_changes", 3) < 3 else 20]

@@ -82,6 +82,10 @@ def test_rows_score_as_the_table_tells(name: str, options: dict[str, Any]) -> No
     table = points.to_frame().to_dicts()
     base, *lines = table
     assert (base["feature"], base["cell"], base["points"]) == (None, "base", points.base)
+    for term in plan.terms:  # missing values score as unseen ones if training had none
+        (unseen,) = (line for line in lines if line["feature"] == term.feature.name and line["is_unseen"])
+        for end, k in zip(("", "_2"), term.readers, strict=False):
+            assert unseen[f"is_missing{end}"] == (plan.readers[k].level.missing_code is None)
     rows = rows_of(name)
     expected = points.score(rows).tolist()
     for row, score in zip(rows.iter_rows(named=True), expected, strict=True):
@@ -144,8 +148,11 @@ def test_roundings_by_error_beat_plain_ones() -> None:
             return float(-(exact * np.log(chance[:, 1]) + (1 - exact) * np.log(chance[:, 0])).mean())
 
         assert expected_loss(by_rows) < expected_loss(by_counts) - 1e-3
-    plain = 0.0
+    by_rows, plain = model.points(pdo=2, X=frame), 0.0
     slope = math.log(2) / 2
+    for feature in model.scorecard_.used_features:  # each cell is rounded up or down, after a shift of all its cells
+        exact = np.append(np.diff(feature.contributions, axis=1)[:, 0], np.diff(feature.unseen)) / slope
+        assert np.ptp(by_rows.points[feature.name] - exact) < 2
     for feature in (model.scorecard_.features[k] for k in model.scorecard_.used):
         odds, share = np.diff(feature.contributions, axis=1)[:, 0], feature.counts.sum(axis=1)
         error, share = np.rint(odds / slope) * slope - odds, share / share.sum()

@@ -165,6 +165,15 @@ def test_reasons_in_r(name: str, options: dict[str, Any], tmp_path: Path) -> Non
     np.testing.assert_allclose([float(line[4]) for line in found], expected["contribution"], rtol=0, atol=1e-12)
 
 
+def test_literals_of_r_are_ascii() -> None:
+    frame = pl.DataFrame({'a"\\\u00e9\n': ["x", "\U0001f600"] * 50, "b": [0.5, math.nan] * 50})
+    script = SelectiveNB("all", calibrate=False, pairs=0).fit(frame, [True, False] * 50).export(to="r")
+    assert script.isascii()
+    assert r'"a\"\\\U000000e9\U0000000a"' in script
+    assert r'"\U0001f600"' in script
+    assert "TRUE" in script
+
+
 def test_r_refuses_whole_numbers_that_it_rounds() -> None:
     with pytest.raises(ValueError, match=r"beyond 2\*\*53 of column 'id'; train on them as text"):
         case("codes")[0].export(to="r")

@@ -117,6 +117,14 @@ def test_a_stranger_recomputes_a_score_from_the_frame() -> None:
         assert score == pytest.approx(fitted.scorecard_.joint(frame[row : row + 1])[0, 1])
 
 
+def test_errors_in_the_frame_are_those_of_cells_and_of_unseen_values() -> None:
+    card = model(pairs=0).scorecard_
+    frame = card.to_frame()
+    for feature in card.used_features:
+        found = frame.filter(feature=feature.name).select("standard_error_no", "standard_error_yes").to_numpy()
+        np.testing.assert_array_equal(found, feature.total_errors)
+
+
 def test_columns_by_name_in_any_order() -> None:
     frame, card = rows()[0], model().scorecard_
     expected = card.predict_proba(frame)

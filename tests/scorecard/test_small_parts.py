@@ -70,7 +70,9 @@ def test_weights_of_evidence_are_logarithms_of_shares() -> None:
     differences = others / others.sum() - events / events.sum()
     np.testing.assert_allclose(information, np.where(rows > 0, differences * expected, 0.0))
     rows, events = np.array([8e-3, 4e-3]), np.array([1e-3, 2e-3])  # of small weights
-    np.testing.assert_allclose(_weights_of_evidence(rows, events)[0], np.log([7 / 9 * 3, 2 / 9 * 3 / 2]))
+    woe, information = _weights_of_evidence(rows, events)
+    np.testing.assert_allclose(woe, np.log([7 / 9 * 3, 2 / 9 * 3 / 2]))
+    np.testing.assert_allclose(information, np.array([7 / 9 - 1 / 3, 2 / 9 - 2 / 3]) * woe)
 
 
 def with_errors(feature: Feature, errors: list[float], shared: list[float]) -> Feature:

@@ -13,6 +13,7 @@ from bayesieve.classifier.report_data import of_features, report_data
 from bayesieve.report import render_report
 from bayesieve.scorecard import Feature
 from bayesieve.scorecard.support import weakly_supported
+from bayesieve.table.pair_levels import PairLevels
 
 ROWS = {"a": 100, "b": 90, "rare": 6, "scarce": 6}
 
@@ -52,6 +53,17 @@ def test_neighbours_of_one_sign_on_a_curve_share_their_rows(
     n = number.cells.n_levels
     curve = with_contributions(number, [*[0.0] * (n - 2), *last], [6.0] * n)
     assert weakly_supported(curve) == [(n + first, n + end) for first, end in weak]
+
+
+def test_cells_of_a_surface_share_their_rows_with_those_of_the_same_sign(model: SelectiveNB) -> None:
+    parts = [replace(model.scorecard_["word"].levels, name=name, column=name) for name in ("u", "v")]
+    grid = np.arange(16).reshape(4, 4)
+    levels = PairLevels.of(parts, grid, np.ones((4, 4, 2)), 0.0)
+    surface = replace(model.scorecard_["word"], levels=levels, cells=levels)
+    odds = [1.5, 0.0, -1.5, 1.5, *[0.0] * 12]
+    for rows, weak in ((4.0, [(0, 0), (3, 3), (2, 2)]), (6.0, [(2, 2)]), (11.0, [])):
+        found = weakly_supported(with_contributions(surface, odds, [rows] * 16))
+        assert sorted(found) == sorted(weak)
 
 
 def test_the_page_names_them_unless_small_cells_are_joined(model: SelectiveNB) -> None:
