@@ -117,6 +117,15 @@ def test_a_stranger_recomputes_a_score_from_the_frame() -> None:
         assert score == pytest.approx(fitted.scorecard_.joint(frame[row : row + 1])[0, 1])
 
 
+def test_levels_have_the_mean_contribution_of_their_rows() -> None:
+    for feature in model(pairs=0).scorecard_.used_features:
+        rows = feature.counts.sum(axis=1)
+        for level, mean in enumerate(feature.by_level()):
+            cells = feature.level_of_cell == level
+            expected = np.average(feature.contributions[cells], axis=0, weights=rows[cells])
+            np.testing.assert_allclose(mean, expected, atol=1e-12)
+
+
 def test_errors_in_the_frame_are_those_of_cells_and_of_unseen_values() -> None:
     card = model(pairs=0).scorecard_
     frame = card.to_frame()

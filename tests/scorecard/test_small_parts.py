@@ -97,6 +97,14 @@ def test_joined_cells_have_mean_contributions_and_errors(card: Scorecard) -> Non
     np.testing.assert_allclose(nobody.contributions[0], feature.contributions.mean(axis=0))
 
 
+def test_errors_are_split_into_those_of_shared_factors_and_the_rest(card: Scorecard) -> None:
+    feature = replace(with_errors(card["word"], [0.5, 0.4, 0.9], [0.3, -0.2, 0.1]), weight=1.0)
+    shared, rest = feature.errors
+    np.testing.assert_array_equal(shared[:, 0, 0], [0.3, -0.2, 0.1, 0.0])
+    np.testing.assert_allclose(rest[:-1, 0], [0.5**2 - 0.3**2, 0.4**2 - 0.2**2, 0.9**2 - 0.1**2])
+    np.testing.assert_allclose(feature.total_errors[:-1], feature.standard_errors)
+
+
 def test_rows_of_a_divided_cell_are_shared_by_length(card: Scorecard) -> None:
     feature = card["number"]
     at = feature.cells.cut_points.tolist().index(1.5)  # type: ignore[union-attr]

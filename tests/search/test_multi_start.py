@@ -67,8 +67,10 @@ def test_a_quick_search_can_be_thorough(limits: Limits) -> None:
     assert thorough.n_starts == 4 * plain.n_starts
     assert records(thorough)[: len(records(plain))] == records(plain)
     assert MultiStart(n_starts=3, thorough=True).run(PROBLEM).n_starts == 3
-    limits(quick_work=0)
-    assert MultiStart(thorough=True).run(PROBLEM).n_starts == plain.n_starts
+    work = PROBLEM.candidates.size * 150 * (PROBLEM.objective.rows.tables.n_classes - 1)
+    for most, n_starts in ((0, plain.n_starts), (work, plain.n_starts), (work + 1, thorough.n_starts)):
+        limits(quick_work=most)
+        assert MultiStart(thorough=True).run(PROBLEM).n_starts == n_starts
 
 
 def test_seeds_and_the_order_of_walks() -> None:

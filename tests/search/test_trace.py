@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 
 from bayesieve.engine.progress import Clock
 from bayesieve.search import ExhaustiveSearch, MultiStart, SearchTrace, SubsetProblem, TraceRecorder, WalkStart
+from bayesieve.search.trace import Point
 from tests.criteria.coded_tables import coded_table
 from tests.search.test_contract import models_of
 
@@ -85,6 +86,24 @@ def test_the_path_is_consistent(trace: SearchTrace, evaluated: bool) -> None:
         assert kept.drop("seconds").equals(trace.to_frame().drop("seconds"))
 
 
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (Point(1.0, 3), Point(2.0, 1)),
+        (Point(1.0, 2), Point(1.0, 3)),
+        (Point(1.0 + 1e-14, 2), Point(1.0, 3)),  # rounding errors
+        (Point(9.0, 3, 0.1), Point(1.0, 1, 0.2)),
+        (Point(9.0, 3), Point(1.0, 1, 1e-13)),  # exactly on a bound
+        (Point(1.0, 3, 0.5), Point(2.0, 1, 0.5)),
+        (Point(1.0, 1, 0.5), Point(1.0, 2, 0.5)),
+    ],
+)
+def test_subsets_are_compared_by_violation_value_and_size(better: Point, worse: Point) -> None:
+    assert better.beats(worse)
+    assert not worse.beats(better)
+    assert not better.beats(better)
+
+
 def test_types_of_a_frame_without_moves() -> None:
     trace = SearchTrace.of(("a", "b"), [TraceRecorder(WalkStart.empty(3.0))], complete=False, seconds=0.5)
     frame = trace.to_frame()
@@ -147,6 +166,11 @@ def test_nothing_may_be_missing_from_the_json(key: str) -> None:
     del data[key]
     with pytest.raises(ValueError, match=f"its search: Object missing required field {key}"):
         SearchTrace.from_json(data, ("a", "b", "c", "d"))
+
+
+def test_a_search_of_one_feature_survives() -> None:
+    trace = MultiStart(n_starts=2).run(SubsetProblem.of(coded_table(1, n_features=1)))
+    assert SearchTrace.from_json(trace.to_json(), trace.names).to_frame().equals(trace.to_frame())
 
 
 def test_a_criterion_without_a_value_survives() -> None:
