@@ -213,6 +213,18 @@ def test_updates_month_by_month_come_close_to_a_fit_of_all_rows(n_classes: int, 
     assert errors[1] < errors[0]
 
 
+@pytest.mark.parametrize("calibrate", ["auto", "levels"])
+def test_an_update_with_other_class_shares_predicts_those_of_all_rows(calibrate: Any) -> None:
+    X, y = rows()
+    first = np.random.default_rng(0).random(N) < np.where(y == 1, 0.8, 0.2)
+    old = SelectiveNB(pairs=0, calibrate=calibrate).fit(X.filter(first), y[first])
+    new = old.update(X.filter(~first), y[~first])
+    whole = SelectiveNB(pairs=0, calibrate=calibrate, levels=old.scorecard_).fit(X, y)
+    assert abs(new.predict_proba(X)[:, 1].mean() - y.mean()) < 0.01 < abs(old.predict_proba(X)[:, 1].mean() - y.mean())
+    losses = [log_loss(model, *rows(seed=1)) for model in (new, whole, old)]
+    assert losses[0] < losses[1] + 0.002 < losses[2]
+
+
 def test_rows_of_next_to_no_weight_leave_a_model_as_it_is() -> None:
     X, y = rows()
     old = sites()[0]
@@ -301,3 +313,42 @@ def test_files_merge_as_the_models_in_memory(tmp_path: Path) -> None:
         np.testing.assert_array_equal(merged.scorecard_[name].counts, expected.scorecard_[name].counts)
     merged.save(tmp_path / "both.json")
     np.testing.assert_array_equal(bayesieve.load(tmp_path / "both.json").predict_proba(X), expected.predict_proba(X))
+
+
+def test_withheld_categories_that_differ_are_refused_only_if_used(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    number, word = rng.normal(size=800), rng.choice(list("abc"), 800)
+    y = (number + rng.logistic(size=800) > 0).astype(int)
+
+    def of_file(words: Any, classes: np.ndarray, uses_word: bool) -> SelectiveNB:
+        model = SelectiveNB(pairs=0, levels={"number": {"cuts": [0.0], "include": True}})
+        model.fit(pl.DataFrame({"number": number, "word": words}), classes).save(tmp_path / "model.json")
+        assert ("word" in model.selected_features_) == uses_word
+        return bayesieve.load(tmp_path / "model.json")
+
+    first, other = of_file(word, y, False), of_file(np.char.add(word, "x"), y, False)
+    whole = bayesieve.merge([first, other]).scorecard_["word"]
+    assert whole.counts.tolist() == [(2.0 * np.bincount(y)).tolist()]  # a single level
+    depends = ((word == "a") + 0.2 * rng.logistic(size=800) > 0.5).astype(int)
+    for words, classes in ((word, depends), (np.where(depends, 5, rng.integers(0, 9, 800)), depends)):
+        used = of_file(words, classes, True)
+        for models in ([first, used], [used, first]):
+            with pytest.raises(
+                ValueError, match="'word' is used by one of the models, but the file of another does not"
+            ):
+                bayesieve.merge(models)
+
+
+def test_files_withhold_the_categories_of_unused_pairs_and_merge_without_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"number": rng.normal(size=800)} | {name: rng.choice(["secret", "dark"], 800) for name in "uv"})
+    y = (X["number"] + rng.logistic(size=800) > 0).cast(int)
+    model = SelectiveNB(pairs=[["u", "v"]]).fit(X, y)
+    assert model.selected_features_ == ["number"]
+    assert [feature.kind for feature in model.scorecard_.features][-1] == "pair"
+    model.save(tmp_path / "model.json")
+    assert not any(text in (tmp_path / "model.json").read_text() for text in ("secret", "dark"))
+    loaded = bayesieve.load(tmp_path / "model.json")
+    merged = bayesieve.merge([loaded, loaded])
+    assert [feature.name for feature in merged.scorecard_.features] == ["number", "u", "v"]
+    np.testing.assert_allclose(merged.predict_proba(X), bayesieve.merge([model, model]).predict_proba(X), atol=1e-12)

@@ -166,6 +166,11 @@ def test_the_usual_row_is_one_near_the_middle_and_labels_fix_columns(mode: str) 
     assert found <= np.quantile(distances, 0.05)
     of_training = report_data(model).changes  # without rows that of most rows, column by column
     assert all(one["usual"] is not None for one in of_training)
+    for column in of_training:
+        features = [feature for feature in card.used_features if column["name"] in feature.columns]
+        if [feature.kind == "pair" for feature in features] == [False] and column["ordered"]:
+            usual = features[0].counts.sum(axis=1)[features[0].cells.n_special_levels :].argmax()
+            assert column["labels"][column["usual"]] == features[0].cells.labels[-len(column["labels"]) :][usual]
     assert "age" not in model.counterfactuals(X[:40], n=5)["column"].to_list()
 
 

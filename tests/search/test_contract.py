@@ -319,6 +319,9 @@ def test_a_subset_on_the_bound_loses_to_every_subset_beyond_it(coded: CodedTable
     features = np.arange(7)
     ranks = state.ranks(features, state.candidates(features))
     assert ranks.min() > state.cost + 100.0  # on the bound at best
+    kept = problem_by(coded, {"error": 1.1}).state()
+    costs = kept.candidates(features)
+    np.testing.assert_array_equal(kept.ranks(features, costs), costs)
 
 
 @pytest.mark.parametrize("search", [*SEARCHES[:5], MultiStart(n_starts=3)], ids=repr)
