@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -166,6 +167,21 @@ def test_nothing_may_be_missing_from_the_json(key: str) -> None:
     del data[key]
     with pytest.raises(ValueError, match=f"its search: Object missing required field {key}"):
         SearchTrace.from_json(data, ("a", "b", "c", "d"))
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "recoded", "words"),
+    [
+        (None, None, None),
+        ("train", None, "on training rows"),
+        ("holdout", False, "on fitted and held-out rows, levels learnt from these rows"),
+        ("holdout", True, "on fitted and held-out rows, levels learnt from the fitted rows only"),
+        ("validation", True, "on held-out rows, levels learnt from the fitted rows only"),
+        ("10 folds", True, "on 10 folds, levels learnt from the rows of the other folds"),
+    ],
+)
+def test_measures_say_on_which_rows(evaluation: str | None, recoded: bool | None, words: str | None) -> None:
+    assert replace(small(), evaluation=evaluation, recoded=recoded).measured == words
 
 
 def test_a_search_of_one_feature_survives() -> None:
