@@ -31,6 +31,7 @@ from bayesieve import (
     SelectiveNB,
     TableEncoder,
     WrapperSelector,
+    load,
 )
 from bayesieve.classifier import selective
 from bayesieve.classifier.plan import FitPlan
@@ -444,6 +445,14 @@ def test_a_model_of_part_of_the_rows_codes_rows_by_its_own_levels() -> None:
     with pytest.raises(ValueError, match="belong to other levels than those of the model"):
         model.predict_proba(encoder.transform_coded(X))
     assert [level.labels for level in model.encoder_.levels_] != [level.labels for level in encoder.levels_]
+
+
+def test_a_loaded_model_accepts_codes_by_levels_equal_to_its_own(tmp_path: Path) -> None:
+    X, y = pd.DataFrame({"a": np.arange(40.0), "b": ["u", "v", "w", "u"] * 10}), np.arange(40) >= 20
+    model = SelectiveNB("all").fit(X, y)
+    model.save(tmp_path / "model.json")
+    codes = model.encoder_.transform_coded(X)
+    np.testing.assert_array_equal(load(tmp_path / "model.json").predict_proba(codes), model.predict_proba(X))
 
 
 def test_odd_options_of_an_encoder_are_refused_in_one_sentence() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bayesieve.table import Column, FeatureLevels, as_table
+from bayesieve.table.pair_levels import PairLevels
 
 
 def _column(values: list[Any]) -> Column:
@@ -178,3 +180,20 @@ def test_a_single_level_takes_values_of_any_type(missing_code: int | None) -> No
     values = np.array([dt.date(2000, 1, 1), None], dtype=object)
     column = as_table(values[:, None], kinds={"x0": "numeric"}).column(0)
     assert levels.code(column).tolist() == [0, levels.unseen_code if missing_code is None else 0]
+
+
+def test_levels_with_other_counts_and_texts_give_the_same_codes() -> None:
+    numbers = FeatureLevels("x", "numeric", "number", cut_points=np.array([1.0, 2.0]))
+    assert numbers.codes_like(replace(numbers, counts=np.ones((3, 2)), renamed=("low", None, "high")))
+    assert not numbers.codes_like(replace(numbers, cut_points=np.array([1.0, 3.0])))
+    words = FeatureLevels("x", "categorical", "text", groups=(("a",), ("b", None)), missing_code=1)
+    assert words.codes_like(replace(words, level_score=0.5))
+    assert not words.codes_like(replace(words, groups=(("b",), ("a", None))))
+    mixed = FeatureLevels("x", "categorical", "mixed", groups=((1,), ("a",)))
+    assert not mixed.codes_like(replace(mixed, groups=((True,), ("a",))))
+    assert not numbers.codes_like(words)
+    pair = PairLevels.of([numbers, words], np.array([[0, 1], [1, 0], [1, 1]]), np.ones((3, 2, 2)), 0.1)
+    assert pair.codes_like(replace(pair, cells=np.full((3, 2, 2), 5.0)))
+    assert not pair.codes_like(replace(pair, grid=1 - pair.grid))
+    assert not pair.codes_like(replace(pair, parts=(replace(numbers, cut_points=np.array([1.0, 3.0])), words)))
+    assert not pair.codes_like(numbers)

@@ -152,7 +152,7 @@ class ModelEditor:
             if not old.unseen.any():
                 features[k] = with_mean_for_unseen(features[k], old.contributions, shrinks=shrinks)
         provenance = {**self._card.provenance}
-        provenance["evidence"] = "cells" if any(f.cells is not f.levels for f in features) else "levels"
+        provenance["evidence"] = "cells" if any(feature.is_split for feature in features) else "levels"
         shares = np.bincount(labels, weights, self._card.classes.size) / weights.sum()
         if np.array_equal(shares > 0, self._card.class_counts > 0):
             provenance["prior"] = tuple(shares.tolist())  # class shares of the rows to which the intercept is fitted

@@ -207,7 +207,7 @@ class LevelRefitter:
         def part_codes(part: FeatureLevels) -> np.ndarray:
             """Return the codes (n_rows,) of the other rows by the levels ``part`` of one column of a pair."""
             i = self.table.names.index(part.name)
-            return (codes[i] if part is fitted.levels[i] else finer[part.name])[others]
+            return (codes[i] if part.codes_like(fitted.levels[i]) else finer[part.name])[others]
 
         pairs = [(pair, part_codes(pair.parts[0]), part_codes(pair.parts[1])) for pair in levels.pairs]
         dtype = max(codes.dtype, *(pair.code_dtype for pair, *_ in pairs)) if pairs else codes.dtype

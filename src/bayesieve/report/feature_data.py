@@ -144,7 +144,7 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
     smoothed = log_probabilities(counts, float(card.class_counts.sum()), card.provenance["smoothing"])
     evidence = (smoothed - smoothed.mean(axis=1, keepdims=True))[feature.level_of_cell]
     grid = None
-    if isinstance(feature.levels, PairLevels) and feature.cells is feature.levels:
+    if isinstance(feature.levels, PairLevels) and not feature.is_split:
         grid = _grid(feature.levels, words)
     every = [[code] for code in range(cells.n_levels)]
     lines = every if grid is not None else cell_lines(feature, least)  # the grid refers to cells by position

@@ -294,10 +294,19 @@ def _merged_feature(
     if sign:
         table = monotone(table, rising_cells(cells, sign), counts.sum(axis=1))
     weight, searched = (sum(p.share * getattr(p.feature, name) for p in parts) for name in ("weight", "search_weight"))
-    shape, unseen = table.shape, np.zeros(table.shape[1])
-    factors, errors = np.zeros((shape[0], n_logits_of(shape[1]), 0)), np.sqrt(variances)
-    weights = min(1.0, weight), min(1.0, searched)
-    mean = Feature(levels, cells, table, unseen, counts, errors, factors, *weights, sign)
+    n_cells, n_classes = table.shape
+    mean = Feature(
+        levels=levels,
+        cells=cells,
+        contributions=table,
+        unseen=np.zeros(n_classes),
+        counts=counts,
+        standard_errors=np.sqrt(variances),
+        factors=np.zeros((n_cells, n_logits_of(n_classes), 0)),
+        weight=min(1.0, weight),
+        search_weight=min(1.0, searched),
+        sign=sign,
+    )
     if not any(part.feature.unseen.any() for part in parts):
         contributions = np.sum(
             [part.share * part.to_merged_cells(part.feature.contributions) for part in parts], axis=0
@@ -391,7 +400,7 @@ def _provenance(
     ``features`` holds pairs, whose first entry is a merged feature; the second is not used.
     """
     all_of = [card.provenance for card in cards]
-    split = any(feature.cells is not feature.levels for feature, _ in features)
+    split = any(feature.is_split for feature, _ in features)
     kinds = {one["evidence"] for one in all_of}
     result = {
         **all_of[0],
@@ -481,7 +490,7 @@ def _with_rows(
         np.add.at(by_level, feature.level_of_cell, rows)
         levels = levels_by_id[id(old)] = replace(old, counts=np.asarray(old.counts) + by_level)
     cells = levels
-    if feature.cells is not old:
+    if feature.is_split:
         cells = replace(feature.cells, counts=feature.counts + rows)
     return replace(feature, levels=levels, cells=cells, counts=feature.counts + rows)
 
@@ -682,7 +691,7 @@ def _directions(feature: Feature) -> Any:
     cosines over its cells, which change neighbouring cells together. The rows of the array have Euclidean norm 1.
     """
     alone = np.ones(len(feature.counts))
-    if feature.cells is feature.levels or feature.kind != "numeric":
+    if not feature.is_split or feature.kind != "numeric":
         return diags_array(alone)
     first, rows = feature.cells.n_special_levels, feature.counts.sum(axis=1) + np.finfo(float).tiny
     waves = np.column_stack([np.ones(rows.size), cosines_over(rows, first, _N_WAVES)])[first:]

@@ -105,7 +105,7 @@ def merged(feature: Feature, which: Sequence[Any]) -> tuple[Feature, str, str]:
         raise ValueError(f"These cells of {feature.name!r} belong to different levels; merge the levels instead.")
     levels = joined(feature.levels, np.array(codes))[0] if by_level else feature.levels
     joined_cells, new_codes = joined(feature.cells, cells)
-    result = _with_levels(_averaged(feature, new_codes), levels, joined_cells, same=feature.cells is feature.levels)
+    result = _with_levels(_averaged(feature, new_codes), levels, joined_cells, same=not feature.is_split)
     cells_of_level = result.levels if by_level else result.cells
     part = feature.levels if by_level else feature.cells
     texts = [part.labels[code] for code in (codes if by_level else cells.tolist())]
@@ -219,9 +219,10 @@ def cut(feature: Feature, old: Any, new: Any) -> tuple[Feature, str, str]:
         raise ValueError(f"cut needs the old cut point of {feature.name!r}, the new one, or both.")
     at = None if old is None else _existing_cut(feature, old)
     if new is None:
-        part = feature.levels if at in feature.levels.number_cuts else feature.cells
-        code = int(np.searchsorted(part.cut_points, at))  # type: ignore[arg-type]
-        both = [code, code + 1] if part is feature.levels else [*part.labels[code : code + 2]]
+        between_levels = at in feature.levels.number_cuts
+        divided = feature.levels if between_levels else feature.cells
+        code = int(np.searchsorted(divided.cut_points, at))  # type: ignore[arg-type]
+        both = [code, code + 1] if between_levels else [*divided.labels[code : code + 2]]
         return merged(feature, both)[0], _cut_text(feature, at), ""
     to, cuts = _number_in(feature.levels, new), feature.levels.number_cuts
     if at is None and to in cuts:
@@ -325,8 +326,7 @@ def _with_cut(feature: Feature, before: Feature, at: float | None, to: float) ->
     if missing is not None and not cells.has_level_below_numbers:  # the new cut may change the level of missing values
         missing = int(feature.level_of_cell[cells.missing_code])
     cut_levels = replace(cut_levels, counts=summed(feature.counts, feature.level_of_cell), missing_code=missing)
-    same = before.cells is before.levels
-    return _with_levels(feature, _with_texts_of(cut_levels, level), cells, same=same)
+    return _with_levels(feature, _with_texts_of(cut_levels, level), cells, same=not before.is_split)
 
 
 def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) -> tuple[Feature, str, str]:
@@ -457,7 +457,7 @@ def renamed(feature: Feature, texts: Mapping[Any, str | None]) -> tuple[Feature,
         if level is None or cells.size == 1:
             of_cells[cells[0]] = text
     levels = replace(feature.levels, renamed=tuple(of_levels))
-    cells_ = levels if feature.cells is feature.levels else replace(feature.cells, renamed=tuple(of_cells))
+    cells_ = replace(feature.cells, renamed=tuple(of_cells)) if feature.is_split else levels
     after = [text if text is not None else "(its label)" for text in texts.values()]
     return replace(feature, levels=levels, cells=cells_), " | ".join(before), " | ".join(after)
 

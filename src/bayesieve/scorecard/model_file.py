@@ -159,7 +159,7 @@ def _feature_to_plain(feature: Feature, columns: Mapping[int, str]) -> dict[str,
         more["pair"] = levels.to_json(columns)
     else:
         more["levels"] = levels.to_json()
-    if feature.cells is not levels:
+    if feature.is_split:
         more["cells"] = feature.cells.to_json()
     if np.any(feature.counts != feature.cells.counts):  # the fit may use other row weights than the coding
         more["counts"] = feature.counts.tolist()

@@ -10,7 +10,6 @@ row) up to a constant.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -128,6 +127,11 @@ class Feature(ShortRepr):
         """Whether the feature is in the model: its contributions are not all zero."""
         return bool(self.contributions.any() or self.unseen.any())
 
+    @property
+    def is_split(self) -> bool:
+        """Whether contributions differ within levels, so that the cells are finer than the levels."""
+        return self.cells is not self.levels
+
     @cached_property
     def level_of_cell(self) -> np.ndarray:
         """Position of the level that contains each cell, shape (n_cells,)."""
@@ -166,7 +170,7 @@ class Feature(ShortRepr):
         rows, of_level = self.counts.sum(axis=1), np.asarray(self.levels.counts)
         weight = min(self.weight, 1.0)
         bias = float(weight > 0) * (1.0 - weight**2) / (1.0 + of_level.sum(axis=1) / _RARE)  # no bias at weight 0
-        if self.cells is self.levels or self.kind != "numeric":  # the errors of curves already include their bias
+        if not self.is_split or self.kind != "numeric":  # the errors of curves already include their bias
             bias = np.maximum(bias, weight * (1.0 - weight))
         by_hand = (of_classes == 0).all(axis=1)
         bias_of_classes = bias[level, None] * counting_variances(of_level)[level]
@@ -189,7 +193,7 @@ class Feature(ShortRepr):
 
     def by_level(self) -> np.ndarray:
         """Return the mean contribution of each level over its training rows, shape (n_levels, n_classes), in nats."""
-        if self.cells is self.levels:
+        if not self.is_split:
             return self.contributions
         rows = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
         sums, of_level = (summed(values, self.level_of_cell) for values in (rows[:, None] * self.contributions, rows))
@@ -397,15 +401,15 @@ class Scorecard(ShortRepr):
         Raise ValueError unless it was coded by the cells of this model.
         """
         cells_of_features = [feature.cells for feature in self.features]
-        split = any(feature.cells is not feature.levels for feature in self.features)
+        is_split = any(feature.is_split for feature in self.features)
         matches = np.array_equal(coded.n_levels, [cells.n_levels for cells in cells_of_features])
-        if split and not matches:
+        if is_split and not matches:
             raise ValueError(
                 "Contributions of this model differ within levels, so codes of levels are not enough; pass the rows as "
                 "a table, or fit the model with calibrate='levels'."
             )
-        if not split and coded.levels is not None:
-            matches = matches and all(map(operator.is_, coded.levels, cells_of_features))
+        if matches and not is_split and coded.levels is not None:
+            matches = all(coded.levels[k].codes_like(cells_of_features[k]) for k in self.used.tolist())
         if not matches:
             raise ValueError(
                 "The codes of the rows belong to other levels than those of the model; pass the raw values."

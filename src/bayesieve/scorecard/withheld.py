@@ -38,7 +38,7 @@ def without_unused_values(card: Scorecard) -> list[Feature]:
             levels = hidden(pair)
             is_known = levels is pair
             features.append(feature if is_known else joined_cells(feature, levels, feature.level_of_cell))
-        elif feature.is_used or feature.cells is not pair:
+        elif feature.is_used or feature.is_split:
             features.append(feature)
         else:
             parts = [hidden(part) for part in pair.parts]

@@ -292,6 +292,16 @@ class FeatureLevels(ShortRepr):
             codes[unreadable] = 0 if one_level else self.unseen_code
         return codes
 
+    def codes_like(self, other: FeatureLevels) -> bool:
+        """Return whether ``other``, levels of the same column, give every value the same code as these levels."""
+        if self is other:
+            return True
+        facts, other_facts = (
+            (level.kind, level.type, repr(level.groups), level.missing_code, repr(level.special), level.day_first)
+            for level in (self, other)
+        )
+        return facts == other_facts and np.array_equal(self.cut_points, other.cut_points)  # type: ignore[arg-type]
+
     def check_booleans(self) -> None:
         """Raise ValueError if a categorical feature has no category that stands for true or for false."""
         if not any(self.category(value) in self.code_of_text for value in (True, False)):
@@ -448,12 +458,32 @@ class FeatureLevels(ShortRepr):
         """Convert levels as read from a model file; raise ValueError if they contradict each other."""
         counts = counts_of(saved.counts)
         if saved.sizes is not None:
-            facts = (saved.name, saved.kind, saved.type, None, None, saved.missing_code, counts, saved.level_score)
-            return WithheldLevels(*facts, sizes=saved.sizes, digest=saved.digest)
+            return WithheldLevels(
+                name=saved.name,
+                kind=saved.kind,
+                type=saved.type,
+                missing_code=saved.missing_code,
+                counts=counts,
+                level_score=saved.level_score,
+                sizes=saved.sizes,
+                digest=saved.digest,
+            )
         cuts = None if saved.cut_points is None else np.array([number(cut) for cut in saved.cut_points], dtype=float)
         groups = None if saved.groups is None else tuple(map(tuple, saved.groups))
-        rest = (saved.missing_code, counts, saved.level_score, saved.special, saved.renamed, saved.day_first)
-        return FeatureLevels(saved.name, saved.kind, saved.type, cuts, groups, *rest, saved.column)
+        return FeatureLevels(
+            name=saved.name,
+            kind=saved.kind,
+            type=saved.type,
+            cut_points=cuts,
+            groups=groups,
+            missing_code=saved.missing_code,
+            counts=counts,
+            level_score=saved.level_score,
+            special=saved.special,
+            renamed=saved.renamed,
+            day_first=saved.day_first,
+            column=saved.column,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -477,9 +507,16 @@ class WithheldLevels(FeatureLevels):
         """Return the levels of a categorical column without their values."""
         assert levels.groups is not None
         texts = [[None if value is None else canonical_text(value) for value in group] for group in levels.groups]
-        facts = (levels.name, levels.kind, levels.type, None, None, levels.missing_code, levels.counts)
-        digest = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]
-        return cls(*facts, levels.level_score, sizes=tuple(map(len, texts)), digest=digest)
+        return cls(
+            name=levels.name,
+            kind=levels.kind,
+            type=levels.type,
+            missing_code=levels.missing_code,
+            counts=levels.counts,
+            level_score=levels.level_score,
+            sizes=tuple(map(len, texts)),
+            digest=hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32],
+        )
 
     def __post_init__(self) -> None:
         if self.kind != "categorical":
@@ -680,10 +717,21 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
         n = self.n_columns
         existing = {i: level for i, level in self.created.items() if i < n}
         others = {i: level for i, level in existing.items() if not self._in_arrays[i]}
-        arrays = (self.n_levels[:n], self.level_scores[:n], self.missing[:n], self._cuts, self._counts)
-        pairs, by_chance = self.pairs if pairs is None else pairs, self.by_chance if by_chance is None else by_chance
-        names, columns = self.names[:n], self.column_names
-        return TableLevels(names, self.types[:n], *arrays, others, pairs, self.constant, by_chance, existing, columns)
+        return TableLevels(
+            names=self.names[:n],
+            types=self.types[:n],
+            n_levels=self.n_levels[:n],
+            level_scores=self.level_scores[:n],
+            missing=self.missing[:n],
+            cuts=self._cuts,
+            counts=self._counts,
+            others=others,
+            pairs=self.pairs if pairs is None else pairs,
+            constant=self.constant,
+            by_chance=self.by_chance if by_chance is None else by_chance,
+            existing=existing,
+            columns=self.column_names,
+        )
 
     def code_pairs(
         self,
@@ -703,21 +751,22 @@ class TableLevels(ShortRepr, Sequence[FeatureLevels]):
             features, and the codes.
         """
         position = {name: i for i, name in enumerate(self.names[: self.n_columns])} if self.pairs else {}
-        finer: dict[int, np.ndarray] = {}
+        finer: dict[FeatureLevels, np.ndarray] = {}
 
-        def of(part: FeatureLevels) -> np.ndarray:
-            """Return the codes (n_rows,) of one column of a pair by ``part``, its levels in the pair, which may be
-            finer than its levels as a single feature.
+        def codes_by(levels: FeatureLevels) -> np.ndarray:
+            """Return the codes (n_rows,) of one column of a pair by its levels in the pair, which may be finer than its
+            levels as a single feature.
             """
-            i = position[part.name]
-            if part is self[i]:
+            i = position[levels.name]
+            if levels.codes_like(self[i]):
                 return codes(i)
-            if id(part) not in finer:
-                finer[id(part)] = part.code(column(i), [])  # complaints were collected for the column itself
-            return finer[id(part)]
+            if levels not in finer:
+                finer[levels] = levels.code(column(i), [])  # complaints were collected for the column itself
+            return finer[levels]
 
         for k, pair in enumerate(self.pairs, self.n_columns):
-            put(k, pair.code_parts(*map(of, pair.parts)))
+            first, second = pair.parts
+            put(k, pair.code_parts(codes_by(first), codes_by(second)))
 
     def _facts(self) -> dict[str, Any]:
         """Return the numbers that the ``repr`` shows, by name."""

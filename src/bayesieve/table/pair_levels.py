@@ -99,6 +99,12 @@ class PairLevels(FeatureLevels):
         """
         return np.pad(self.grid, ((0, 1), (0, 1)), constant_values=self.n_levels).astype(self.code_dtype)
 
+    def codes_like(self, other: FeatureLevels) -> bool:
+        """Return whether ``other``, levels of the same pair, give every row the same code as these levels."""
+        if not isinstance(other, PairLevels) or not np.array_equal(self.grid, other.grid):
+            return False
+        return all(part.codes_like(same) for part, same in zip(self.parts, other.parts, strict=True))
+
     def code_parts(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return the level of the pair for every row, (n_rows,), from ``first`` and ``second``, the codes (n_rows,) of
         its levels in the first and second column.
