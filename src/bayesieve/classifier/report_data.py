@@ -200,6 +200,7 @@ def _on_both(
     parts = _on_rows(model, place, rows, **measured, time=more["time"])
     time = more["time"] if isinstance(more["time"], str) else None
     training = next((sample.rows for sample in parts["samples"] if sample.is_training), None)
+    test = (*test, None)[:3]  # weights may be omitted
     later = _on_rows(model, place, test, held_out=True, baseline=training, **{**more, "time": time})
     both = {name: (*parts[name], *later[name]) for name in ("samples", "facts", "warnings")}
     return {**parts, **later, **both, "stability": parts["stability"]}
@@ -277,13 +278,13 @@ def _on_rows(
     explained : option ``rows`` of `SelectiveNB.report`, the rows to explain.
     baseline : training rows, whose scores are the reference of the stability by period; None for the first period.
     """
-    frame, needed = rows[0], model.scorecard_.columns
+    (frame, y, sample_weight), needed = rows, model.scorecard_.columns
     X, moments, time = _moments(model, frame, time)
     if challenger is not None:
         X = _without(X, _columns_of_challenger(model, challenger) - {*by})
     for name in by:
         X = X if name in needed else split_columns(X, name)[0]
-    evaluated = evaluated_rows(model, X, *rows[1:])
+    evaluated = evaluated_rows(model, X, y, sample_weight)
     if moments is not None and moments.size != evaluated.n_rows:
         n_rows, n_values = evaluated.n_rows, moments.size
         raise ValueError(f"X has {n_rows:,} rows but time has {n_values:,} values; give one for each row.")

@@ -200,7 +200,7 @@ def sample_of_scan(
         raise ValueError("time must be the name of a column of the scanned table, such as 'date'.")
     source, names = scan(X), {*model.scorecard_.columns, y, sample_weight, time}
     rows = scanned_rows(source.select([name for name in source.names if name in names]), y, sample_weight)
-    drawn = draw_from_scan(*rows[:3], _SAMPLE_SIZE)
+    drawn = draw_from_scan(rows.table, rows.target, rows.weights, _SAMPLE_SIZE)
     caution = None
     if drawn.size < rows.table.n_rows:
         sentence = (

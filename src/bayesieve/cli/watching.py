@@ -42,7 +42,7 @@ def monitor(args: OptionValues) -> None:
         result.report(args.output / "drift.html")
     _show_periods(screen, result, args.by or "period")
     screen.pairs([(name, str(path)) for name, path in (*written, ("report", args.output / "drift.html"))])
-    failures = [line for condition in conditions for line in _failures(result, *condition)]
+    failures = [line for name, sign, bound in conditions for line in _failures(result, name, sign, bound)]
     more = [f"and {len(failures) - _MOST_SHOWN} more"] if len(failures) > _MOST_SHOWN else []
     for line in failures[:_MOST_SHOWN] + more:
         screen.warn(line)

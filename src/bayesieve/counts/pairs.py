@@ -362,13 +362,13 @@ class PairInformation:
         low = begin if tile.triangle else 0
         right = tile.right[low:]
         sums = np.zeros((4, left.size, right.size))
-        options = (self._weights, self._segments.row_starts, self._logs)
+        weights, row_starts, logs = self._weights, self._segments.row_starts, self._logs
         cells = self._n_levels[left][:, None] * self._n_levels[right]
         wide = cells > max(_MOST_CELLS, 2 * self._coded.n_rows)
-        row_information(codes, left, right, self._n_levels, *options, wide, sums)
+        row_information(codes, left, right, self._n_levels, weights, row_starts, logs, wide, sums)
         for i, j in np.argwhere(wide):
             pair, of_pair = np.array([left[i], right[j]]), np.zeros(4)
-            sparse_information(codes[pair], self._n_levels[pair], *options, of_pair)
+            sparse_information(codes[pair], self._n_levels[pair], weights, row_starts, logs, of_pair)
             sums[:, i, j] = of_pair
         tile.put(slice(begin, begin + left.size), slice(low, None), _of_sums(dependence, sums))
 

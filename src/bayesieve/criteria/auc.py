@@ -126,10 +126,11 @@ def _count_pairs(rows: RowScores, moves: AreaMoves, targets: np.ndarray, positiv
 
     block, scan, features = rows.block, rows.scan(), moves.features
     sums = np.full((features.size, targets.size), np.nan)
-    ladder = rows.ladder(features)
-    if ladder is not None:
+    ladder_and_lists = rows.ladder(features)
+    if ladder_and_lists is not None:
+        ladder, lists = ladder_and_lists
         chosen = np.flatnonzero((features >= 0) & (block.kinds[features] == TWO_WAY))
-        ladder_sums(scan, moves, chosen, *ladder, sums)
+        ladder_sums(scan, moves, chosen, ladder, lists, sums)
         if chosen.size == features.size:
             return sums
     work = Work.of(block.n_rows)
@@ -217,12 +218,25 @@ class RowScores(LogRatios):
         group_of, first_of = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int32)
         first_of = first_of[: group_rows(logs, block.offsets, slots, group_of, first_of)].copy()
         ratios, is_wide, tolerance = self._ratios(logs)
-        arrays = (
-            *(block.codes, block.columns.astype(np.int64), block.lows, block.highs, block.kinds),
-            *(block.n_codes.astype(np.int64), block.offsets, block.classes, block.weights.astype(float)),
+        return Scores(
+            codes=block.codes,
+            columns=block.columns.astype(np.int64),
+            lows=block.lows,
+            highs=block.highs,
+            kinds=block.kinds,
+            n_codes=block.n_codes.astype(np.int64),
+            offsets=block.offsets,
+            classes=block.classes,
+            weights=block.weights.astype(float),
+            logs=logs,
+            ratios=ratios,
+            is_wide=is_wide,
+            group_of=group_of,
+            first_of=first_of,
+            group_offsets=np.searchsorted(first_of, block.offsets),
+            unit=self.tables.log_unit,
+            tolerance=tolerance,
         )
-        groups = group_of, first_of, np.searchsorted(first_of, block.offsets)
-        return Scores(*arrays, logs, ratios, is_wide, *groups, self.tables.log_unit, tolerance)
 
     def _ratios(self, steps: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, int]:
         """Return the ratios (n_others, n_rows) of the other classes to the true class, a mask (1, n_rows) of the rows

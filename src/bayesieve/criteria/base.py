@@ -603,14 +603,18 @@ class RowRatios(LogRatios):
         from bayesieve.criteria._kernels import classify
 
         away = self.tables.bounds  # largest change of a log ratio by one move
-        right = (-self._saturation.right - np.log(self.n_others) - away) / self.tables.log_unit
-        wrong = (self._saturation.wrong + away) / self.tables.log_unit
-        limits = [np.clip(limit, -float(_NEVER), float(_NEVER)).astype(np.int64) for limit in (right, wrong)]
+        right, wrong = (
+            np.clip(log_odds / self.tables.log_unit, -float(_NEVER), float(_NEVER)).astype(np.int64)
+            for log_odds in (
+                -self._saturation.right - np.log(self.n_others) - away,
+                self._saturation.wrong + away,
+            )
+        )
         margin = int(2.0 * away.max(initial=0.0) / self.tables.log_unit)
         states = block.engine.array((block.n_rows,), np.uint8)
         near, lost, row_bytes = 0, False, 8 * self.n_others + 2
         for bounds in block.blocks(row_bytes):
-            of_block = classify(self._steps, bounds, *limits, margin, self._is_scanned, states)
+            of_block = classify(self._steps, bounds, right, wrong, margin, self._is_scanned, states)
             near, lost = near + of_block[0], lost or of_block[1]
         n_scanned = self._scanned_block.n_rows
         if lost or near < _KEPT_SHARE * n_scanned:

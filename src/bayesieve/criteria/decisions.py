@@ -172,8 +172,8 @@ class Precision(_OneClass):
         from bayesieve.criteria._decision_kernels import chosen_sums
 
         sums, scan = super().sums(rows, moves), rows.scan()
-        facts = scan.block.classes, scan.block.weights, self._code
-        chosen = scan.add(chosen_sums, moves, np.zeros_like(sums), *facts)
+        classes, weights = scan.block.classes, scan.block.weights
+        chosen = scan.add(chosen_sums, moves, np.zeros_like(sums), classes, weights, self._code)
         if scan.ratios.shape[0] == 1:  # skipped rows that are certainly wrong are predicted as the only other class
             chosen += scan.wrong_by_class()
         chosen[:, self._code] = sums[:, self._code]

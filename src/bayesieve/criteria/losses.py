@@ -114,9 +114,9 @@ def _two_way_right(scan: RatioScan, moves: tuple[np.ndarray, ...]) -> np.ndarray
 
     columns, lows, _, _, starts, n_codes, table = moves
     sums, near = np.zeros(columns.size), np.empty((len(scan.ratios), BLOCK))
+    ratios, near_ratios, codes = tuple(scan.ratios), tuple(near), scan.block.codes
     for bounds in scan.blocks(moves):
-        rows = tuple(scan.ratios), tuple(near), scan.block.codes, bounds
-        two_way_sums(*rows, columns, lows, starts, n_codes, table, sums)
+        two_way_sums(ratios, near_ratios, codes, bounds, columns, lows, starts, n_codes, table, sums)
     padding = (-np.diff(scan.block.offsets) % FEWEST).sum()
     return sums - padding
 

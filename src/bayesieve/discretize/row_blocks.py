@@ -141,7 +141,8 @@ class CountedColumns:
             if split:
                 cuts = [grids[i].quantiles(self._n_cells) for i in split]
                 finer = self._blocks.total(split, value_sums.count_cells, value_sums.add_cells, cuts)
-                grids |= {i: value_sums.Grid(*grid) for i, *grid in zip(split, cuts, finer, strict=True)}
+                columns = zip(split, cuts, finer, strict=True)
+                grids |= {i: value_sums.Grid(cuts_of_column, cells) for i, cuts_of_column, cells in columns}
                 split = [i for i in split if grids[i].is_too_full(self._n_cells)]
         return grids
 

@@ -95,7 +95,7 @@ class CellCounts:
         values = np.ascontiguousarray(values)
         code_numbers(values[None, :], cuts, np.array([cuts.size + 1]), missing, numbers)
         numbers += numbers.dtype.type(1)
-        count_in_cells(read_only(values), numbers[0], classes, read_only(weights), counts, *ends)
+        count_in_cells(read_only(values), numbers[0], classes, read_only(weights), counts, ends[0], ends[1])
         return cls(counts, ends)
 
     def __add__(self, other: CellCounts) -> CellCounts:

@@ -200,8 +200,13 @@ def drift(
         levels += _levels(card, rows, feature, codes, _over(now, weight), before)
     periods = {"by": rows.names, "rows": counted, **_shifts(card, total), **({} if y is None else _measures(rows))}
     names = ("by", "feature", "rows", "psi", "psi_low", "psi_high", "psi_chance", "unseen", "missing", "shift")
-    frames = (_joined(lines, names), _joined([periods], ()), _with_adjusted(_joined(levels, _OF_LEVELS)))
-    return Drift(*frames, float(card.class_counts.sum()), library_of(X))
+    return Drift(
+        features=_joined(lines, names),
+        periods=_joined([periods], ()),
+        levels=_with_adjusted(_joined(levels, _OF_LEVELS)),
+        n_training=float(card.class_counts.sum()),
+        library=library_of(X),
+    )
 
 
 def _sums(rows: EvaluatedRows, codes: Any = 0, n: int = 1, values: Any = None, among: Any = slice(None)) -> np.ndarray:

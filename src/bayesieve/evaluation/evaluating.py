@@ -128,8 +128,8 @@ def evaluate(
         if at:
             others = Segment.of(rows, with_labels[rows.group[with_labels] != at - 1], level)
             gaps += [(*head, *gap) for gap in _gaps(segment, others)]
-    frames = framed(lines, (*_HEAD, *_ENDS)), framed(gaps, (*_HEAD, "value", "others", "gap", "low", "high"))
-    return Evaluation(*frames, library_of(X))
+    measures = framed(lines, (*_HEAD, *_ENDS))
+    return Evaluation(measures, framed(gaps, (*_HEAD, "value", "others", "gap", "low", "high")), library_of(X))
 
 
 def framed(lines: Sequence[tuple[Any, ...]], names: Sequence[str]) -> Any:
@@ -184,8 +184,8 @@ class Segment:
         codes = rows.labels[positions]
         weights = np.ones(codes.size) if rows.weights is None else rows.weights[positions]
         weights = weights * (metrics.effective_rows(weights, codes.size) / max(weights.sum(), np.finfo(float).tiny))
-        predictions = rows.log_proba[positions], rows.decided[positions]
-        return cls(*predictions, codes, weights, level, rows.classes, rows.positive)
+        log_proba, decided = rows.log_proba[positions], rows.decided[positions]
+        return cls(log_proba, decided, codes, weights, level, rows.classes, rows.positive)
 
     @property
     def shown(self) -> list[int]:

@@ -133,7 +133,7 @@ def grouped_rows(
     refuse_scan(X, "", "Watching a model", "pass a dataframe, such as polars.read_parquet(path)")
     card, table = scorecard_in(model), as_table(X)
     roles = {"y": y, "by": by, "sample_weight": sample_weight}
-    labels, groups, weights = (_column(table, *role) for role in roles.items())
+    labels, groups, weights = (_column(table, role, values) for role, values in roles.items())
     group, names = (np.zeros(table.n_rows, dtype=np.int32), ["all"]) if groups is None else groups_of(groups, every)
     classes = np.asarray(model.classes_ if card is None else card.classes)
     cells, missing = (np.zeros((0, table.n_rows)), []) if card is None else _coded(model, card, X, table)
@@ -147,7 +147,18 @@ def grouped_rows(
     row_weights = None if weights is None else as_sample_weight(weights.numbers(), table.n_rows)
     codes = None if labels is None else _positions(labels, classes, row_weights)
     positive = (1 if classes.size == 2 else None) if card is None else card.positive
-    return EvaluatedRows(classes, positive, codes, row_weights, cells, log_proba, decided, None, names, group, missing)
+    return EvaluatedRows(
+        classes=classes,
+        positive=positive,
+        labels=codes,
+        weights=row_weights,
+        cells=cells,
+        log_proba=log_proba,
+        decided=decided,
+        names=names,
+        group=group,
+        missing=missing,
+    )
 
 
 def evaluated_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> EvaluatedRows:
@@ -161,9 +172,16 @@ def evaluated_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Eva
     cells, unseen = card.reader.code(table)
     warn_of_unseen(card, table, unseen)
     joint = card.tables.joint(cells)
-    predictions = joint.argmax(axis=1), probabilities(joint.copy())
     return EvaluatedRows(
-        model.classes_, card.positive, codes, weights, cells, log_probabilities(joint), *predictions, X=X
+        classes=model.classes_,
+        positive=card.positive,
+        labels=codes,
+        weights=weights,
+        cells=cells,
+        decided=joint.argmax(axis=1),
+        exact=probabilities(joint.copy()),
+        log_proba=log_probabilities(joint),
+        X=X,
     )
 
 

@@ -313,8 +313,9 @@ def measure(model: Any, rows: EvaluatedRows, cv: Any, held_out: bool) -> Perform
         return _by_this_model(model, rows, trained_on, held_out)
     measured = replace(_of_folds(model, rows, cv, trained_on), is_training=trained_on)
     if trained_on:
-        words = _of_this_model(model, rows, trained_on, held_out)
-        measured = replace(measured, training=performance_on(rows, "Training rows", *words, is_training=True))
+        protocol, described = _of_this_model(model, rows, trained_on, held_out)
+        training = performance_on(rows, "Training rows", protocol, described, is_training=True)
+        measured = replace(measured, training=training)
     is_informative = rows.moments is not None or any(caution.kind == "order" for caution in model.cautions_)
     if is_informative and (cv is None or is_number_of_folds(cv)):
         try:
@@ -354,12 +355,13 @@ def _by_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: 
     ``held_out`` whether the caller states that they are not.
     """
     name = "Training rows" if trained_on else "Test rows" if held_out else "These rows"
-    words = _of_this_model(model, rows, trained_on, held_out)
+    protocol, measured = _of_this_model(model, rows, trained_on, held_out)
     if trained_on:
-        return performance_on(rows, name, *words, is_training=True)
+        return performance_on(rows, name, protocol, measured, is_training=True)
     total = rows.n_rows if rows.weights is None else rows.weights.sum()
     losses = loss_without_features(model.scorecard_, rows.cells, np.asarray(rows.labels), rows.weights)
-    return performance_on(rows, name, *words, gains={name: loss / total for name, loss in losses.items()})
+    gains = {feature: loss / total for feature, loss in losses.items()}
+    return performance_on(rows, name, protocol, measured, gains=gains)
 
 
 def _of_this_model(model: Any, rows: EvaluatedRows, trained_on: bool, held_out: bool) -> tuple[str, str]:

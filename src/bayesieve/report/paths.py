@@ -56,7 +56,8 @@ def path_figure(trace_or_traces: Any, *, title: str | None = None) -> Figure:
         traces.append(getattr(source, "trace_", source))
         chosen.append(tracing.chosen_subset(traces[-1], None if traces[-1] is source else source))
     paths = [tracing.steps_of(trace) for trace in traces]
-    marked = [tracing.chosen_step(*one) for one in zip(traces, paths, chosen, strict=True)]
+    searches = zip(traces, paths, chosen, strict=True)
+    marked = [tracing.chosen_step(trace, steps, subset) for trace, steps, subset in searches]
     if len(traces) == 1:
         caption = tracing.in_words(traces[0], paths[0], marked[0])
         return search_figure(traces[0], paths[0], marked[0], title or "Path of the search", caption)

@@ -133,7 +133,8 @@ def render_report(data: ReportData) -> str:
     if data.challenged is not None:
         charts |= challenge_figures(data.challenged)
     if data.dependence is not None:
-        charts["dependence"] = dependence_figure(*data.dependence)
+        names, matrix = data.dependence
+        charts["dependence"] = dependence_figure(names, matrix)
     return page(
         "report.html",
         charts,

@@ -251,10 +251,10 @@ class ClusterSearch(Search):
         values = walk_subsets(problem, subsets, n_jobs=self.n_jobs, clock=clock)
         evaluated = np.flatnonzero(values.evaluated)
         columns = (values.values, values.validations, values.violations)
-        numbers = zip(*(column[evaluated].tolist() for column in columns), strict=True)
+        numbers = (column[evaluated].tolist() for column in columns)
         walks = [
-            TraceRecorder(WalkStart(np.flatnonzero(subset), *one))
-            for subset, one in zip(subsets[evaluated], numbers, strict=True)
+            TraceRecorder(WalkStart(np.flatnonzero(subset), value, validation, violation))
+            for subset, value, validation, violation in zip(subsets[evaluated], *numbers, strict=True)
         ]
         ended = {"complete": evaluated.size == len(subsets), "seconds": clock.seconds, "n_models": int(evaluated.size)}
         null = problem.objective.sign * problem.state().cost

@@ -87,8 +87,10 @@ def _walk(state: SearchState, recorder: TraceRecorder, clock: Clock) -> None:
         best = min(best, float(costs.min(initial=np.inf)))
         for feature, cost in zip(features[accepted].tolist(), costs[accepted].tolist(), strict=True):
             state.flip(feature, cost)
-        keys, outcome = key ^ bit[moves], state.validate()
-        recorder.record(features, adding, sign * costs, accepted, keys, clock.seconds, *outcome)
+        validation, violation = state.validate()
+        recorder.record(
+            features, adding, sign * costs, accepted, key ^ bit[moves], clock.seconds, validation, violation
+        )
         for flip in flips:
             key ^= bit[flip]
         if step % _MOVES_AT_ONCE == 0:

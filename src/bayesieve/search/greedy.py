@@ -313,7 +313,8 @@ class BestFirst(Search):
                     best, stale = state.selected.copy(), 0
                 else:
                     stale += 1
-                steps.record(walk, subset, moves, costs, at, clock.seconds, *state.validate())
+                validation, violation = state.validate()
+                steps.record(walk, subset, moves, costs, at, clock.seconds, validation, violation)
                 walks.append(walk)
                 clock.show(state.n_selected, problem.candidates.size, sign * state.cost)
         chosen = best if problem.validation is None else None
@@ -372,7 +373,8 @@ class RankedPath(Search):
                 before = state.selected.copy()
                 state.flip(feature)
                 move, cost = np.array([feature]), np.array([state.cost])
-                steps.record(walk, before, move, cost, 0, clock.seconds, *state.validate())
+                validation, violation = state.validate()
+                steps.record(walk, before, move, cost, 0, clock.seconds, validation, violation)
                 clock.show(state.n_selected, problem.candidates.size, sign * state.cost)
         return problem.trace([walk], complete=clock.complete, seconds=clock.seconds, null_criterion=null)
 

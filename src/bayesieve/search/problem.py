@@ -287,8 +287,9 @@ def no_naive_bayes(search: Search) -> ValueError:
 
 def first_record(state: SearchState) -> TraceRecorder:
     """Return a recorder for a walk that starts from the current subset of a state."""
+    validation, violation = state.validate()
     value = state.problem.objective.sign * state.cost
-    return TraceRecorder(WalkStart(np.flatnonzero(state.selected), value, *state.validate()))
+    return TraceRecorder(WalkStart(np.flatnonzero(state.selected), value, validation, violation))
 
 
 class SearchState:
@@ -623,15 +624,24 @@ class _Walk:
             rank = state.rank
             better = state.ranks(batch, costs) < rank - max(self._tol, 1e-10 * (1.0 + abs(rank)))
             first = int(better.argmax())
-            outcome = (float("nan"), 0.0)
+            validation, violation = float("nan"), 0.0
             if better[first]:
                 end = at + first + 1
                 batch, keys, costs = batch[: first + 1], keys[: first + 1], costs[: first + 1]
                 accepted[end - 1] = improved = True
                 state.flip(int(batch[-1]), float(costs[-1]))
-                outcome, self._key = state.validate(), keys[-1]
-            moves = (batch, ways[at:end], self._sign * costs, accepted[at:end], keys)
-            self.recorder.record(*moves, self._clock.seconds, *outcome)
+                validation, violation = state.validate()
+                self._key = keys[-1]
+            self.recorder.record(
+                features=batch,
+                adding=ways[at:end],
+                costs=self._sign * costs,
+                accepted=accepted[at:end],
+                keys=keys,
+                seconds=self._clock.seconds,
+                validation=validation,
+                violation=violation,
+            )
             # A batch of moves reads the rows' state once, but is valid only up to the first accepted move: batches grow
             # while no move is accepted.
             size = 1 if better[first] else min(2 * size, 16)

@@ -165,18 +165,27 @@ class TraceRecorder:
         again : whether the feature was in the subset already.
         """
         n = len(features)
-        validations = np.where(accepted, validation, np.nan)
-        more = (np.full(n, seconds), validations, np.full(n, violation), np.full(n, again))
-        self.steps.append(Moves(features, adding, costs, accepted, keys, *more))
+        moves = Moves(
+            feature=features,
+            adding=adding,
+            cost=costs,
+            accepted=accepted,
+            key=keys,
+            seconds=np.full(n, seconds),
+            validation=np.where(accepted, validation, np.nan),
+            violation=np.full(n, violation),
+            again=np.full(n, again),
+        )
+        self.steps.append(moves)
 
-    def record_one(self, feature: int, adding: bool, cost: float, *facts: Any, **more: Any) -> None:
-        """Record one accepted move without an identifying key; ``cost`` is the criterion of the resulting subset.
+    def record_one(self, feature: int, adding: bool, cost: float, seconds: float, **more: Any) -> None:
+        """Record one accepted move without an identifying key.
 
-        ``facts`` and ``more`` are further arguments of `record`, from ``seconds`` on. ``feature`` is the position of
-        the feature, ``adding`` is False if it is dropped.
+        ``feature`` is the position of the feature, which is dropped if ``adding`` is False, and ``cost`` is the
+        criterion of the resulting subset. ``seconds`` and ``more`` are further arguments of `record`.
         """
         accepted, no_key = np.ones(1, dtype=bool), np.zeros(1, dtype=np.uint64)
-        self.record(np.array([feature]), np.array([adding]), np.array([cost]), accepted, no_key, *facts, **more)
+        self.record(np.array([feature]), np.array([adding]), np.array([cost]), accepted, no_key, seconds, **more)
 
 
 class StepRecorder:
@@ -189,7 +198,15 @@ class StepRecorder:
         self._keys = np.random.default_rng(0).integers(1, 2**63, size=len(problem.names), dtype=np.uint64)
 
     def record(
-        self, walk: TraceRecorder, subset: np.ndarray, moves: np.ndarray, costs: np.ndarray, at: int, *facts: Any
+        self,
+        walk: TraceRecorder,
+        subset: np.ndarray,
+        moves: np.ndarray,
+        costs: np.ndarray,
+        at: int,
+        seconds: float,
+        validation: float = float("nan"),
+        violation: float = 0.0,
     ) -> None:
         """Add to ``walk`` the moves that were scored from a subset.
 
@@ -200,11 +217,12 @@ class StepRecorder:
         moves : (n,) positions of the features scored for adding or dropping.
         costs : (n,) costs of the resulting subsets; lower is better.
         at : position of the accepted move among ``moves``, -1 if none was accepted.
-        facts : ``seconds``, ``validation`` and ``violation`` after the move, arguments of `TraceRecorder.record`.
+        seconds, validation, violation : see `TraceRecorder.record`; the last two are those after the move.
         """
         if not self._every_move:
             if at >= 0:
-                walk.record_one(int(moves[at]), not subset[moves[at]], self._sign * float(costs[at]), *facts)
+                feature, cost = int(moves[at]), self._sign * float(costs[at])
+                walk.record_one(feature, not subset[feature], cost, seconds, validation=validation, violation=violation)
             return
         order = np.arange(moves.size)
         accepted = order == at
@@ -212,7 +230,8 @@ class StepRecorder:
             order = np.append(np.delete(order, at), at)
         moves = moves[order]
         key = np.bitwise_xor.reduce(self._keys[subset], initial=np.uint64(0)) ^ self._keys[moves]
-        walk.record(moves, ~subset[moves], self._sign * costs[order], accepted[order], key, *facts)
+        signed = self._sign * costs[order]
+        walk.record(moves, ~subset[moves], signed, accepted[order], key, seconds, validation, violation)
 
 
 @dataclass(frozen=True)
@@ -452,7 +471,8 @@ class SearchTrace(ShortRepr):
             sign = 1.0 if self.validation_lower_is_better else -1.0
             values = sign * np.concatenate([[first.validation], moves.validation])
         violations = [first.violation, *moves.violation.tolist()]
-        return [Point(*of_one) for of_one in zip(values.tolist(), sizes.tolist(), violations, strict=True)]
+        subsets = zip(values.tolist(), sizes.tolist(), violations, strict=True)
+        return [Point(value, size, violation) for value, size, violation in subsets]
 
     def walk_moves(self, start: int) -> Moves:
         """Return the accepted moves of walk number ``start``."""

@@ -133,7 +133,8 @@ class CodedSelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
-        return self._fit(*self._code(X, y, sample_weight))
+        coded, refitter = self._code(X, y, sample_weight)
+        return self._fit(coded, refitter)
 
     def _fit(self, coded: CodedTable, refitter: LevelRefitter | None, **options: Any) -> CodedSelector:
         """Fit the selector to a coded table, and set the attributes that scikit-learn expects, such as

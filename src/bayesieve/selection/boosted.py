@@ -146,7 +146,7 @@ class BoostedSelector(CodedSelector):
         walks = []
         if targets:
             weights = _Weights(coded, targets)
-            walks = [_AgainstRest(coded, weights, *target, self.smoothing) for target in enumerate(targets)]
+            walks = [_AgainstRest(coded, weights, i, target, self.smoothing) for i, target in enumerate(targets)]
         with clock:
             self._boost(walks, candidates, clock)
         chosen = np.zeros(coded.n_features, dtype=bool)

@@ -438,8 +438,15 @@ class MRMRSelector(RankedSelector):
         """
         dependence = make_dependence(self.dependence, grows=True)
         with search_progress(f"{type(self).__name__}: ranking", self.verbose, "score") as progress:
-            options = (self.n_jobs, progress, dependence, raw_numbers(dependence, fit, refitter))
-            return rank_by_mrmr(fit, self.form, self._worthwhile(coded), *options)
+            return rank_by_mrmr(
+                fit,
+                self.form,
+                first=self._worthwhile(coded),
+                n_jobs=self.n_jobs,
+                progress=progress,
+                dependence=dependence,
+                numbers=raw_numbers(dependence, fit, refitter),
+            )
 
     def _worthwhile(self, coded: CodedTable) -> np.ndarray:
         """Return a mask of the features with at least two levels, shape (n_features,). If the input was a table of

@@ -294,7 +294,8 @@ class WrapperSelector(CallbackSupportMixin, SubsetSelector):
         self
         """
         with fit_task(self) as task:
-            self._fit(*self._code(X, y, sample_weight, benefit), groups=groups, task=task)
+            coded, refitter = self._code(X, y, sample_weight, benefit)
+            self._fit(coded, refitter, groups=groups, task=task)
         return self
 
     @property

@@ -160,7 +160,8 @@ def _scanned_paths(
     if len(paths) == 1 and (database := database_in(paths[0])):
         from bayesieve.table.databases import scan_database
 
-        table = scan_database(*database, copies, levels)
+        file, inside = database
+        table = scan_database(file, inside, copies, levels)
         return replace(table, untyped=tuple(paths))
     files: list[Path] = files_of(paths)
     formats = [scannable_format(path) for path in files]

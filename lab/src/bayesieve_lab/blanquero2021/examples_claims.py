@@ -150,7 +150,8 @@ def of_australian(results: Results) -> list[Judged | Closeness]:
             (("Recall-", "recall of the first class"), ("Recall+", recall), ("accuracy", "accuracy")), start=1
         )
     ]
-    return [*(Judged(*claim) for claim in claims), closeness("Table 4", numbers, form=".2pt", unit="rates")]
+    judged = [Judged(where, sentence, checks, why) for where, sentence, checks, why in claims]
+    return [*judged, closeness("Table 4", numbers, form=".2pt", unit="rates")]
 
 
 def of_simulated(results: Results) -> list[Judged | Closeness]:
@@ -189,7 +190,7 @@ def of_simulated(results: Results) -> list[Judged | Closeness]:
         claims.append(
             ("The stronger the correlation, the fewer features", tuple(fewer), _why_not_fewer(results, whole))
         )
-    judged: list[Judged | Closeness] = [Judged("Table 2", *claim) for claim in claims]
+    judged: list[Judged | Closeness] = [Judged("Table 2", sentence, checks, why) for sentence, checks, why in claims]
     if len(whole) == len(SIZES):
         rising = [rho for rho in CORRELATIONS if _rises(results, sets, rho)]
         ours = f"grows with every step of p at rho = {', '.join(f'{rho:g}' for rho in rising) or 'none'}"

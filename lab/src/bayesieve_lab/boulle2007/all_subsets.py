@@ -48,7 +48,8 @@ def rate_every_subset(problem: SubsetProblem, *, n_jobs: int | None = None, n_cu
         for bit in range(n_cut - 1, -1, -1):
             if number >> bit & 1:
                 ratios *= factors[k - n_cut + bit]
-        rate(factors, ratios, number << (k - n_cut), k - n_cut, block.offsets, block.classes, wrong, *bounds)
+        first = number << (k - n_cut)
+        rate(factors, ratios, first, k - n_cut, block.offsets, block.classes, wrong, bounds[0], bounds[1])
 
     map_in_threads(piece, range(1 << n_cut), n_jobs)
     return RatedSubsets(**vars(subsets), wrong=wrong, area_bounds=bounds)

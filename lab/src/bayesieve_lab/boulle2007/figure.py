@@ -50,7 +50,7 @@ def times_figure(times: Mapping[str, Sequence[tuple[float, float]]]) -> str:
     ``times`` has pairs (number of values, seconds) by name of the data set.
     """
     series = [
-        Series(name, colour, tuple(Point(*one) for one in sorted(points)), joined=True)
+        Series(name, colour, tuple(Point(n_values, seconds) for n_values, seconds in sorted(points)), joined=True)
         for (name, points), colour in zip(times.items(), _COLOURS, strict=False)
     ]
     drawn = Panel("Training time", "values: training rows times features", "CPU seconds of a fold", series, log=True)

@@ -157,9 +157,9 @@ def wanted(study: Boulle2007, most_cells: float) -> Iterator[tuple[dict[str, Any
             yield {"data": one.ours}, partial(of_set, study, one.ours)
     for cells in CELLS:
         for n_features in FEATURES:
-            shape = {"rows": round(cells / n_features), "features": n_features}
+            n_rows = round(cells / n_features)
             if cells <= most_cells:
-                yield shape, partial(of_cells, *shape.values())
+                yield {"rows": n_rows, "features": n_features}, partial(of_cells, n_rows, n_features)
 
 
 def judge_search(measurements: Sequence[dict[str, Any]]) -> tuple[Judged, ...]:

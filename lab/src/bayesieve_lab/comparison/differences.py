@@ -202,10 +202,10 @@ def wins_and_losses(
 
         It is None without a test.
         """
-        ours, theirs = cells.get((where, reference), {}), cells.get((where, other), {})
-        splits = [split for split in ours if split in theirs]
-        pair = ([ours[s] for s in splits], [theirs[s] for s in splits])
-        test = paired_t(*pair) if test_share is None else corrected_resampled_t(*pair, test_share)
+        by_split, others_by_split = cells.get((where, reference), {}), cells.get((where, other), {})
+        splits = [split for split in by_split if split in others_by_split]
+        ours, theirs = [by_split[split] for split in splits], [others_by_split[split] for split in splits]
+        test = paired_t(ours, theirs) if test_share is None else corrected_resampled_t(ours, theirs, test_share)
         return None if np.isnan(test.p_value) else test.sign(alpha) * (1 if higher_is_better else -1)
 
     records = {}

@@ -448,11 +448,11 @@ class FoldRun:
         """
         options = describe(encoder)
         if options not in self._codings:
-            began, rows = time.perf_counter(), (self._train.X, self._labels, self._train.weights)
+            began, X, weights = time.perf_counter(), self._train.X, self._train.weights
             if hasattr(encoder, "fit_with_refitter"):
-                coded, refitter = encoder.fit_with_refitter(*rows)
+                coded, refitter = encoder.fit_with_refitter(X, self._labels, weights)
             else:
-                coded, refitter = encoder.fit_transform_coded(*rows), None
+                coded, refitter = encoder.fit_transform_coded(X, self._labels, weights), None
             self._codings[options] = encoder, coded, refitter, time.perf_counter() - began
         return self._codings[options]
 

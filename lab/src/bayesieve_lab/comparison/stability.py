@@ -239,7 +239,9 @@ def selection_stability(
         with silenced():
             model.fit(take_rows(X, rows), labels[rows], **options)
         raise_if_interrupted(model)
-        return _Fold(*_selection(model), time.perf_counter() - began, rows.size)
+        seconds = time.perf_counter() - began
+        names, weights_of_features, trace = _selection(model)
+        return _Fold(names, weights_of_features, trace, seconds, rows.size)
 
     what, verbose = f"{type(selector).__name__}: folds", int(getattr(selector, "verbose", 0) or 0)
     with search_progress(what, verbose, "features selected") as progress:

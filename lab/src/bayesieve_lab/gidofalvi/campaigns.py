@@ -62,12 +62,12 @@ def campaigns(folder: Path | None, seed: int, *, quick: bool = False) -> dict[st
 
     ``seed`` is that of the simulation and of random halves; ``quick`` simulates few donors.
     """
-    shape = QUICK if quick else (N_ROWS, N_FEATURES)
+    n_rows, n_features = QUICK if quick else (N_ROWS, N_FEATURES)
     campaign = Campaign(
         SIMULATED,
-        f"Simulated donors ({shape[0]:,} for training, as many for the test, {shape[1]} features)",
-        shape[0],
-        partial(_simulated, seed, *shape),
+        f"Simulated donors ({n_rows:,} for training, as many for the test, {n_features} features)",
+        n_rows,
+        partial(_simulated, seed, n_rows, n_features),
         gifts=("last_gift", "average_gift"),
         chosen=(
             *("income", "months_since_first", "months_since_last", "gifts_a_year"),

@@ -149,7 +149,12 @@ def complexity_figure(measurements: Sequence[dict[str, Any]]) -> str:
     ``measurements`` are the lines of the file.
     """
     series = [
-        Series(name, colour, tuple(Point(*at) for at in np.log10(list(of.items())).tolist()), joined=True)
+        Series(
+            name,
+            colour,
+            tuple(Point(size, seconds) for size, seconds in np.log10(list(of.items())).tolist()),
+            joined=True,
+        )
         for (name, of), colour in zip(_of_searches(measurements).items(), _COLOURS, strict=True)
     ]
     low, high = (float(np.log10(f(SIZES))) for f in (min, max))

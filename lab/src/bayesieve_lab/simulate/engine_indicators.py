@@ -62,11 +62,11 @@ def engine_grid(grid: Grid = "quantiles") -> tuple[WindowScore, ...]:
         return tuple(score for score in scores if score != WindowScore("KS", 20, 20))
     if grid == "levels":
         kinds = (("p-value", None), *((kept, level) for kept in ("share", "longest") for level in CONFIRMED_LEVELS))
-        return tuple(WindowScore(*pair, kept=kept, level=level) for pair in pairs for kept, level in kinds)
+        return tuple(WindowScore(test, width, kept=kept, level=level) for test, width in pairs for kept, level in kinds)
     if grid == "coarse":
         confirmed = [("share", 1), ("longest", 1), *(("most", span) for span in COARSE_SPANS)]
         coarse = [("p-value", 1, None), *((kept, run, level) for level in COARSE_LEVELS for kept, run in confirmed)]
-        scores = (WindowScore(*pair, run, kept, level) for pair in pairs for kept, run, level in coarse)
+        scores = (WindowScore(test, width, run, kept, level) for test, width in pairs for kept, run, level in coarse)
         left_out = [WindowScore("KS", width, COARSE_SPANS[-1], "most", COARSE_LEVELS[-1]) for width in COARSE_WIDTHS]
         return tuple(score for score in scores if score not in left_out)
     raise ValueError(f'grid must be "levels", "quantiles" or "coarse", got {grid!r}.')

@@ -304,7 +304,7 @@ def averaged_donors(folder: Path) -> dict[str, tuple[float, float]]:
 def surpassed_page(folder: Path) -> str:
     """Return the page with all tables, and the accuracy on every set."""
     full = {
-        one.name: every_set(folder, one, *one.measures[0][::2])
+        one.name: every_set(folder, one, measure=one.measures[0][0], digits=one.measures[0][2])
         for shown in TABLES.values()
         for one in shown
         if (folder / results_of(one.name)).is_file()

@@ -93,7 +93,7 @@ class Onnx(Export):
             info("contributions", types.DOUBLE, ["rows", len(plan.terms), len(labels)]),
         ]
         body = onnx.helper.make_graph(graph.nodes, "scorecard", inputs, outputs, graph.constants)
-        opsets = [onnx.helper.make_opsetid(*opset) for opset in _OPSETS.items()]
+        opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
         model = onnx.helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="bayesieve")
         onnx.helper.set_model_props(model, _metadata(plan, labels))
         onnx.checker.check_model(model, full_check=True)

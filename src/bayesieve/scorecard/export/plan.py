@@ -86,8 +86,17 @@ class Reader:
             for code, (_, values) in enumerate(level.special, level.n_special_levels - len(level.special)):
                 keys |= {_special(value, level.type): code for value in values}
         of_missing = level.unseen_code if level.missing_code is None else level.missing_code
-        codes = level.n_special_levels, of_missing, level.unseen_code
-        return cls(level, level.column, level.type, cuts, keys, *codes, level.cut_points is not None)
+        return cls(
+            level=level,
+            column=level.column,
+            type=level.type,
+            cuts=cuts,
+            keys=keys,
+            first=level.n_special_levels,
+            missing=of_missing,
+            unseen=level.unseen_code,
+            refuses_infinite=level.cut_points is not None,
+        )
 
     @property
     def n_codes(self) -> int:

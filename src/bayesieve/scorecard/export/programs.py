@@ -101,7 +101,7 @@ class _Program(Export):
             "intercept": (card.intercept[1:] - card.intercept[0]).tolist(),
             "columns": columns,
             "readers": readers,
-            "terms": [_term(plan, *pair) for pair in zip(plan.terms, references, strict=True)],
+            "terms": [_term(plan, term, row) for term, row in zip(plan.terms, references, strict=True)],
         }
         folder = resources.files("bayesieve.scorecard.export").joinpath("templates")
         before, after = folder.joinpath(self.template).read_text(encoding="utf-8").split("__MODEL__")

@@ -414,8 +414,11 @@ class Query:
             terms = [self.code(reader, *values, table=table.tolist()) for reader, values, table in rows]
             return self.total([self.cast(first, type_), *terms])
 
-        sums = {score: flat_sum(*self.plan.log_odds, "double")}
-        sums |= {name: flat_sum(*self._points(), "bigint") for name in points}
+        intercept, log_odds = self.plan.log_odds
+        sums = {score: flat_sum(intercept, log_odds, "double")}
+        if points:
+            base_points, tables = self._points()
+            sums |= {name: flat_sum(base_points, tables, "bigint") for name in points}
         self.stage(sums, carried=None if names else ())
         return {}
 
