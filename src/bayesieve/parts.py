@@ -73,11 +73,6 @@ def arguments(kind: type) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
 
 
-def options_of(instance: Any) -> dict[str, Any]:
-    """Return the current values of an object's constructor parameters, read from its attributes as in scikit-learn."""
-    return {name: getattr(instance, name) for name in arguments(type(instance))}  # type: ignore[arg-type]
-
-
 class OptionText(str):
     """Text that stands for an object, such as an encoder, in the options of a model that was loaded from a file,
     because files hold plain values only. ``fit`` raises ValueError until the object is set again.

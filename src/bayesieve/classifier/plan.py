@@ -23,7 +23,7 @@ from bayesieve.engine.files import bytes_of, mapped_options
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence.calibration import rows_to_keep
 from bayesieve.evidence.shapes import leaves_room
-from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sign, options_of, require_objects
+from bayesieve.parts import Allowed, arguments, check_allowed, is_choice, is_sign, require_objects
 from bayesieve.selection import CodedSelector, CompressionAveraging, make_selector
 from bayesieve.selection.base import SHARED_OPTIONS, make_encoder, seed_of
 from bayesieve.table.cautions import warn_caller
@@ -84,7 +84,7 @@ class FitPlan:
 
         Raise ValueError if an option is invalid; the message names it.
         """
-        options = options_of(model)
+        options = {name: getattr(model, name) for name in arguments(type(model))}  # type: ignore[arg-type]
         check_options(options)
         is_averaged = isinstance(model.selector, CompressionAveraging)
         is_averaged = is_averaged or is_choice(model.selector, (CompressionAveraging.name,))
@@ -95,7 +95,15 @@ class FitPlan:
             granularity = "cells" if is_averaged else None
         elif not isinstance(granularity, str):
             granularity = "weights" if granularity else None
-        selector = new_selector(options)
+        # A selector chosen by name gets the options of the model. A selector object gets those options that it has left
+        # at their defaults, except the smoothing.
+        selector = make_selector(model.selector)
+        shared = ["max_seconds", "random_state", "n_jobs", "verbose"]
+        shared += ["smoothing"] if isinstance(model.selector, str) else []
+        selector.set_params(**_left_at_defaults(selector, {name: options[name] for name in shared}))
+        if getattr(selector, "random_state", None) is not None:
+            # Store the seed instead of the generator, so that refitting a saved model gives the same result.
+            selector.set_params(random_state=seed_of(selector.random_state))
         selector.check_options()
         plan = cls(
             options=options,
@@ -182,22 +190,6 @@ def check_options(options: Mapping[str, Any]) -> None:
         if not is_sign(sign):
             raise ValueError(f"monotone must be +1 or -1 for the column {name!r}, got {sign!r:.80}.")
     check_pairs(options["pairs"])
-
-
-def new_selector(options: Mapping[str, Any]) -> CodedSelector:
-    """Return the unfitted selector of a model.
-
-    A selector chosen by name gets the options of the model. A selector object gets those options that it has left at
-    their defaults, except the smoothing.
-    """
-    shared = {name: options[name] for name in ("max_seconds", "random_state", "n_jobs", "verbose")}
-    if isinstance(options["selector"], str):
-        shared["smoothing"] = options["smoothing"]
-    selector = make_selector(options["selector"])
-    selector.set_params(**_left_at_defaults(selector, shared))
-    state = getattr(selector, "random_state", None)
-    # Store the seed instead of the generator, so that refitting a saved model gives the same result.
-    return selector if state is None else selector.set_params(random_state=seed_of(state))
 
 
 def new_encoder(options: Mapping[str, Any], is_averaged: bool, granularity: Granularity | None) -> Any:

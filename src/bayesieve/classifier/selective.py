@@ -425,16 +425,25 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
         self._set(card, selector.trace_, target_name, hasattr(encoder, "feature_names_in_"))
         self.selector_, self.encoder_ = selector, encoder
 
-    def _set(self, card: Scorecard, trace: SearchTrace, target_name: str | None, named: bool) -> None:
+    def _set(
+        self,
+        card: Scorecard,
+        trace: SearchTrace,
+        target_name: str | None,
+        named: bool,
+        benefit_rule: Any = None,
+        id_columns: tuple[str, ...] = (),
+        cautions: tuple[Caution, ...] = (),
+    ) -> None:
         """Set the attributes that follow from the scorecard, and remove those of an earlier fit.
 
         ``target_name`` is the name of the target column or None, and ``named`` is whether the columns of the training
-        table had names.
+        table had names. ``benefit_rule``, ``id_columns`` and ``cautions`` are the attributes of these names.
         """
         for name in ("selector_", "encoder_", "feature_names_in_"):
             if hasattr(self, name):
                 delattr(self, name)
-        self.benefit_rule_, self.id_columns_ = None, ()
+        self.benefit_rule_, self.id_columns_, self.cautions_ = benefit_rule, id_columns, cautions
         self.scorecard_, self.trace_ = card, trace
         self.classes_, self.target_name_ = card.classes, target_name
         self.n_features_in_ = len(card.columns)
@@ -444,15 +453,10 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     @classmethod
     def _of_record(cls, options: Mapping[str, Any], card: Scorecard, trace: SearchTrace, **facts: Any) -> SelectiveNB:
         """Return a fitted model from constructor options, a scorecard and a trace, such as those in a file. ``facts``
-        are further attributes.
+        are further arguments of `_set`.
         """
         model = cls(**options)
-        model._set(card, trace, facts["target_name"], facts["named"])
-        model.cautions_, model.benefit_rule_, model.id_columns_ = (
-            facts["cautions"],
-            facts["benefit_rule"],
-            facts["id_columns"],
-        )
+        model._set(card, trace, **facts)
         return model
 
     def edit(self) -> ModelEditor:

@@ -101,7 +101,7 @@ def fit(args: OptionValues) -> None:
                 test = replace(CommandRows.of(frame, test_columns, args.test, screen, new=True), names=data.names)
             if test is not None and not data.in_memory:  # no rows of files are in memory
                 data, test = test, None
-            measured = data if args.test is not None else data.measured(model)
+            measured, model = (data, model) if args.test is not None else data.measured(model)
             performance = _write_report(model, measured, test, output / "report.html", args, screen)
             written.append(("report", output / "report.html"))
     show_summary(screen, model, performance, written)

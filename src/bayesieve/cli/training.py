@@ -258,14 +258,12 @@ class CommandRows:
             for name in [name for name, kind in self.columns.kinds.items() if kind == "numeric"]:
                 as_table(self.frame[[name]], kinds={name: "numeric"}).column(0).numbers()
 
-    def measured(self, model: Any) -> CommandRows:
-        """Return the rows on which a report measures the model: all rows in memory, or a sample of `_MEASURED_ROWS`
-        rows of files.
-
-        If a sample is used, a caution about it is added to the model.
+    def measured(self, model: Any) -> tuple[CommandRows, Any]:
+        """Return the rows on which a report measures the model, and the model: all rows in memory, or a sample of
+        `_MEASURED_ROWS` rows of files and a copy of the model with a caution about the sample.
         """
         if not isinstance(self.rows, Scan):
-            return self
+            return self, model
         columns = self.columns
         amount = getattr(model.benefit_rule_, "amount", None)
         names = list(dict.fromkeys(filter(None, [*self.names, amount, columns.weight, columns.time, columns.target])))
@@ -278,10 +276,10 @@ class CommandRows:
                 f"Performance was measured on models fitted to {format_count(drawn.size)} rows drawn at random from "
                 f"{format_count(self.n_rows)}; the model itself is fitted to all of them."
             )
-            model.cautions_ = (*model.cautions_, Caution("sample", (), sentence, warns=False))
+            model = with_card(model, model.scorecard_, [Caution("sample", (), sentence, warns=False)])
         frame = self._scanned(names).frame(drawn)
         target = replace(self.target, codes=self.target.codes[drawn])
-        return CommandRows(self.path, columns, self.names, frame, target)
+        return CommandRows(self.path, columns, self.names, frame, target), model
 
     def rule_in(self, file: Path | None) -> BenefitRule | None:
         """Return the benefit rule in a file; None if ``file`` is None.

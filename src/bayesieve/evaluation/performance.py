@@ -24,7 +24,7 @@ from bayesieve.discretize.repeats import REPEATED, find_repeats
 from bayesieve.evaluation.evaluating import Estimate, Segment
 from bayesieve.evaluation.judged import EvaluatedRows
 from bayesieve.evaluation.splits import log_proba_of_splits, time_splits
-from bayesieve.parts import options_of, require_objects
+from bayesieve.parts import require_objects
 from bayesieve.scorecard.look_up import RowReader
 from bayesieve.scorecard.probabilities import log_probabilities
 from bayesieve.scorecard.reasons import columns_in_use
@@ -396,7 +396,7 @@ def _of_folds(model: Any, rows: EvaluatedRows, cv: Any, trained_on: bool, last: 
     True, only the model of the last fold is measured. Raise `Unmeasured` if a fold cannot be fitted.
     """
     try:
-        require_objects(options_of(model))
+        require_objects(model.get_params(deep=False))
     except ValueError as error:
         if cv is None:
             raise Unmeasured(str(error).rstrip(".")) from None

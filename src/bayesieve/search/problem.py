@@ -512,7 +512,8 @@ class MultiStart(Search):
         keys[candidates] = rng.integers(1, 2**63, size=n_varied, dtype=np.uint64)[: candidates.size]
 
         walks: list[TraceRecorder] = []
-        waves = _Waves(self, problem, candidates, keys, clock)
+        n_ahead = max(1, min(_MAX_AHEAD, _AHEAD_WORK // max(1, rows.block.n_rows)))
+        waves = _Waves(self, problem, candidates, keys, n_ahead, clock)
         for first in range(0, n_starts, _WAVE):
             seeds = rng.integers(0, 2**63, size=min(_WAVE, n_starts - first)).tolist()
             with clock:
@@ -539,6 +540,7 @@ class _Waves:
     problem : its problem.
     candidates : (n,) positions of the features to try.
     keys : (n_features,) random 64-bit numbers; the exclusive or of the keys of its features identifies a subset.
+    n_ahead : least number of moves that are scored at once.
     clock : time limit and progress of the search.
     costs : cost of each evaluated subset, by the subset's key.
     """
@@ -547,6 +549,7 @@ class _Waves:
     problem: SubsetProblem
     candidates: np.ndarray
     keys: np.ndarray
+    n_ahead: int
     clock: Clock
     costs: dict[int, float] = field(default_factory=dict)
     _spare: list[SearchState] = field(default_factory=list)
@@ -581,7 +584,7 @@ class _Waves:
             state.reset()
         except IndexError:  # no test beforehand: another thread may take the last state in between
             state = SearchState(self.problem)
-        walk = _Walk(self, state, np.random.default_rng(seed))
+        walk = _Walk(self, state, np.random.default_rng(seed), first_record(state), self.costs.copy(), np.uint64(0))
         with self.clock:  # all moves recorded so far remain valid
             for _ in range(self.options.max_iter):
                 improved = [walk.try_all(adding=adding) for adding in (True, False)]
@@ -591,28 +594,38 @@ class _Waves:
         return walk
 
 
+@dataclass
 class _Walk:
-    """Walk of one start of a multi-start search, from the empty subset through subsets of decreasing cost."""
+    """Walk of one start of a multi-start search, from the empty subset through subsets of decreasing cost.
 
-    def __init__(self, waves: _Waves, state: SearchState, rng: np.random.Generator) -> None:
-        self._state, self._rng, self._clock = state, rng, waves.clock
-        self._candidates, self._keys, self._key = waves.candidates, waves.keys, np.uint64(0)
-        self._tol, self._sign = waves.options.tol, waves.problem.objective.sign
-        n_rows = waves.problem.objective.rows.block.n_rows
-        self._n_ahead = max(1, min(_MAX_AHEAD, _AHEAD_WORK // max(1, n_rows)))
-        self.costs = waves.costs.copy()
-        self.recorder = first_record(state)
+    Attributes
+    ----------
+    waves : the search.
+    state : current subset.
+    rng : generator of the order of the moves.
+    recorder : record of the walk.
+    costs : cost of each subset evaluated in earlier waves or by this walk, by the subset's key.
+    key : key of the current subset.
+    """
+
+    waves: _Waves
+    state: SearchState
+    rng: np.random.Generator
+    recorder: TraceRecorder
+    costs: dict[int, float]
+    key: np.uint64
 
     def try_all(self, *, adding: bool) -> bool:
         """Try to add (or drop) every feature once, in random order; return whether a move was accepted."""
-        state = self._state
-        order = self._rng.permutation(self._candidates)
+        waves, state, clock = self.waves, self.state, self.waves.clock
+        sign, tol = waves.problem.objective.sign, waves.options.tol
+        order = self.rng.permutation(waves.candidates)
         order = order[state.selected[order] != adding]
-        toggles, ways, accepted = self._keys[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
+        toggles, ways, accepted = waves.keys[order], np.full(order.size, adding), np.zeros(order.size, dtype=bool)
         at, size, improved = 0, 1, False
-        while at < order.size and not self._clock.stops():
-            end = at + max(size, self._n_ahead)
-            batch, keys = order[at:end], self._key ^ toggles[at:end]
+        while at < order.size and not clock.stops():
+            end = at + max(size, waves.n_ahead)
+            batch, keys = order[at:end], self.key ^ toggles[at:end]
 
             # Subsets that were evaluated before are not scored again.
             costs = np.array(list(map(self.costs.get, keys.tolist())), dtype=float)  # NaN if a subset is new
@@ -622,7 +635,7 @@ class _Walk:
                 self.costs.update(zip(keys[is_new].tolist(), new.tolist(), strict=True))
 
             rank = state.rank
-            better = state.ranks(batch, costs) < rank - max(self._tol, 1e-10 * (1.0 + abs(rank)))
+            better = state.ranks(batch, costs) < rank - max(tol, 1e-10 * (1.0 + abs(rank)))
             first = int(better.argmax())
             validation, violation = float("nan"), 0.0
             if better[first]:
@@ -631,14 +644,14 @@ class _Walk:
                 accepted[end - 1] = improved = True
                 state.flip(int(batch[-1]), float(costs[-1]))
                 validation, violation = state.validate()
-                self._key = keys[-1]
+                self.key = keys[-1]
             self.recorder.record(
                 features=batch,
                 adding=ways[at:end],
-                costs=self._sign * costs,
+                costs=sign * costs,
                 accepted=accepted[at:end],
                 keys=keys,
-                seconds=self._clock.seconds,
+                seconds=clock.seconds,
                 validation=validation,
                 violation=violation,
             )
