@@ -115,10 +115,10 @@ def column_cautions(coded: CodedTable, table: Table, encoder: TableEncoder, posi
     """
     kinds = encoder.kinds if encoder.rules_ is None else encoder.rules_.kinds(encoder.kinds)
     every = np.arange(coded.n_rows, dtype=np.min_scalar_type(coded.n_rows))
-    rows = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
+    positions = every if coded.weights is None else np.flatnonzero(coded.weights > 0)
     levels = encoder.levels_.replaced(pairs=())
     small_sample, large_sample = map(coded.sampler.draw, _SAMPLES)
-    columns = _Columns(table, rows, coded, levels, small_sample, large_sample)
+    columns = _Columns(table, positions, coded, levels, small_sample, large_sample)
     target = _copies_of_target(columns)
     as_categories = {name for name, kind in (kinds or {}).items() if kind == "categorical"}
     texts = _numbers_as_text(columns.levels, as_categories)
@@ -137,50 +137,51 @@ class _Columns:
 
     Parameters
     ----------
-    table, rows : raw columns, and positions of the rows with positive weight.
+    table, positions : raw columns, and positions of the rows with positive weight.
     coded, levels : codes of all rows, and the levels to which codes refer.
     small_sample, large_sample : positions of rows in two random samples.
     """
 
     table: Table
-    rows: np.ndarray
+    positions: np.ndarray
     coded: CodedTable
     levels: TableLevels
     small_sample: np.ndarray
     large_sample: np.ndarray
 
-    def partition(self, k: int, rows: np.ndarray) -> bytes:
-        """Return bytes that are equal for two columns if their levels divide the rows at the positions ``rows`` in the
-        same way. ``k`` is the position of the column.
+    def partition(self, k: int, positions: np.ndarray) -> bytes:
+        """Return bytes that are equal for two columns if their levels divide the rows at ``positions`` in the same way.
+        ``k`` is the position of the column.
         """
-        codes = self.codes(k, rows)
+        codes = self.codes(k, positions)
         return (codes != codes[0]).tobytes() if self.levels.n_levels[k] == 2 else pattern(codes)
 
-    def known(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return a mask, shape (len(rows),), of the rows whose value in column k is neither missing nor unseen.
-        ``rows`` are positions.
+    def known(self, k: int, positions: np.ndarray) -> np.ndarray:
+        """Return a mask, shape (len(positions),), of the rows at ``positions`` whose value in column k is neither
+        missing nor unseen.
         """
-        codes, missing = self.codes(k, rows), self.levels[k].missing_code
+        codes, missing = self.codes(k, positions), self.levels[k].missing_code
         has_value = codes < self.levels.n_levels[k]
         return has_value if missing is None else has_value & (codes != missing)
 
-    def codes(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return the codes of column k in the rows at the positions ``rows``, shape (len(rows),)."""
-        return np.asarray(self.coded.codes_at([k], slice(None) if rows.size == self.coded.n_rows else rows)[0])
+    def codes(self, k: int, positions: np.ndarray) -> np.ndarray:
+        """Return the codes of column k in the rows at ``positions``, shape (len(positions),)."""
+        is_whole = positions.size == self.coded.n_rows
+        return np.asarray(self.coded.codes_at([k], slice(None) if is_whole else positions)[0])
 
     @property
-    def rows_at_hand(self) -> np.ndarray:
+    def positions_at_hand(self) -> np.ndarray:
         """Positions of the rows with positive weight that are in memory, shape (n,); for a table in files, those of the
         larger sample.
         """
-        return self.large_sample if self.table.reads_rows else self.rows
+        return self.large_sample if self.table.reads_rows else self.positions
 
-    def values(self, k: int, rows: np.ndarray) -> np.ndarray:
-        """Return the values of column k in the rows at the positions ``rows``, shape (len(rows),): numbers (NaN if
+    def values(self, k: int, positions: np.ndarray) -> np.ndarray:
+        """Return the values of column k in the rows at ``positions``, shape (len(positions),): numbers (NaN if
         missing), or codes of categories (-1 if missing).
         """
         table = self.table.select([k])
-        column = (table.take(rows) if rows.size < table.n_rows else table).column(0)
+        column = (table.take(positions) if positions.size < table.n_rows else table).column(0)
         return column.numbers() if column.kind == "numeric" else column.categories().codes
 
 
@@ -196,11 +197,12 @@ def _copies_of_target(columns: _Columns) -> list[Caution]:
         if np.count_nonzero(np.count_nonzero(counts > 0, axis=1) > 1) > 1:
             continue  # not a copy: several levels besides that of missing values contain more than one class
         has_level = columns.known(k, columns.large_sample)
-        rows = columns.large_sample[has_level]
-        if 2 * rows.size < columns.large_sample.size:
+        positions = columns.large_sample[has_level]
+        if 2 * positions.size < columns.large_sample.size:
             continue
-        classes = pattern(coded.class_codes[rows])
-        if pattern(columns.codes(k, columns.large_sample)[has_level]) == classes == pattern(columns.values(k, rows)):
+        classes = pattern(coded.class_codes[positions])
+        of_levels = pattern(columns.codes(k, columns.large_sample)[has_level])
+        if of_levels == classes and pattern(columns.values(k, positions)) == classes:
             names.append(coded.names[k])
     return _caution_of(
         "target",
@@ -311,7 +313,8 @@ def _are_different(columns: _Columns, k: int) -> bool:
         values = columns.values(k, columns.large_sample) if level.n_levels > 1 else np.zeros(0)
         return bool(np.unique(values).size > _NEARLY_ALL * np.count_nonzero(~np.isnan(values)))
     n_values = sum(map(len, level.groups)) - (level.missing_code is not None)
-    n_known = columns.rows.size if len(level.groups) == 1 else np.count_nonzero(columns.known(k, columns.rows))
+    positions = columns.positions
+    n_known = positions.size if len(level.groups) == 1 else np.count_nonzero(columns.known(k, positions))
     return bool(n_values >= _NEARLY_ALL * n_known)
 
 
@@ -325,11 +328,11 @@ def _copies(columns: _Columns, skipped: set[str]) -> list[Caution]:
         groups = _split_groups(
             groups, lambda k: repr(sorted(np.asarray(columns.levels.class_counts(k)).tolist())).encode()
         )
-    for rows in (columns.small_sample, columns.large_sample):
-        groups = _split_groups(groups, lambda k, rows=rows: columns.partition(k, rows))  # type: ignore[misc]
-        groups = _split_groups(groups, lambda k, rows=rows: pattern(columns.values(k, rows)))  # type: ignore[misc]
-    if columns.large_sample.size < columns.rows.size:
-        groups = _split_groups(groups, lambda k: columns.partition(k, columns.rows))
+    for sample in (columns.small_sample, columns.large_sample):
+        groups = _split_groups(groups, lambda k, sample=sample: columns.partition(k, sample))  # type: ignore[misc]
+        groups = _split_groups(groups, lambda k, sample=sample: pattern(columns.values(k, sample)))  # type: ignore[misc]
+    if columns.large_sample.size < columns.positions.size:
+        groups = _split_groups(groups, lambda k: columns.partition(k, columns.positions))
     if not groups:
         return []
     copies = [tuple(names[k] for k in group) for group in groups]
@@ -367,10 +370,10 @@ def _code_caution(columns: _Columns, k: int, out: StandingOut, positive: int | N
     ``out`` holds these numbers and the range of the others. The text compares shares of the class at position
     ``positive``; None chooses the class whose shares differ most.
     """
-    rows, coded = columns.rows_at_hand, columns.coded
-    inside = np.isin(columns.values(k, rows), out.codes)
-    weights = np.ones(rows.size) if coded.weights is None else np.asarray(coded.weights)[rows]
-    classes, labels = np.asarray(coded.class_codes)[rows], np.asarray(coded.classes).tolist()
+    positions, coded = columns.positions_at_hand, columns.coded
+    inside = np.isin(columns.values(k, positions), out.codes)
+    weights = np.ones(positions.size) if coded.weights is None else np.asarray(coded.weights)[positions]
+    classes, labels = np.asarray(coded.class_codes)[positions], np.asarray(coded.classes).tolist()
     shares = [
         np.bincount(classes[chosen], weights[chosen], len(labels)) / max(weights[chosen].sum(), np.finfo(float).tiny)
         for chosen in (inside, ~inside)
@@ -467,17 +470,17 @@ def _codes_at_end(numbers: np.ndarray, counts: np.ndarray, end: int) -> list[flo
         numbers, counts = numbers[::-1], counts[::-1]
     n_rows = counts.sum()
     for n in range(1, min(_MAX_CODES, numbers.size - 2) + 1):
-        codes, others, rows = numbers[-n:], numbers[:-n], counts[-n:]
-        if rows.min() < _FEWEST_ROWS_OF_CODE or rows.sum() > _MAX_SHARE * n_rows:
+        codes, others, row_counts = numbers[-n:], numbers[:-n], counts[-n:]
+        if row_counts.min() < _FEWEST_ROWS_OF_CODE or row_counts.sum() > _MAX_SHARE * n_rows:
             return []
         gap, width = abs(codes[0] - others[-1]), abs(others[-1] - others[0])
         is_negative = end < 0 and codes[0] < 0 <= others[-1]
         is_far = gap >= _GAP * width or is_negative
-        is_often = others.size >= _FEWEST_VALUES and rows.sum() >= _LEAST_SHARE * n_rows
+        is_often = others.size >= _FEWEST_VALUES and row_counts.sum() >= _LEAST_SHARE * n_rows
         if is_far and is_often and all(map(_looks_like_code, codes.tolist())):
             return [*map(float, codes)]
         is_alone = n == 1 and gap >= _GAP_OF_ANY * width and others.size >= _FEWEST_VALUES_OF_ANY
-        if is_alone and rows.sum() >= _LEAST_SHARE_OF_ANY * n_rows:
+        if is_alone and row_counts.sum() >= _LEAST_SHARE_OF_ANY * n_rows:
             return [float(codes[0])]
     return []
 
@@ -624,8 +627,8 @@ def _about_levels(card: Scorecard) -> list[Caution]:
         if isinstance(level, PairLevels) and level.level_score == 0:  # surfaces have cells but no levels
             continue
         counts = np.asarray(level.counts)
-        rows, pure = counts.sum(axis=1), np.count_nonzero(counts, axis=1) == 1
-        rare += [(level, k) for k in np.flatnonzero(pure & (rows < _FEWEST_ROWS_OF_LEVEL)).tolist()]
+        row_counts, pure = counts.sum(axis=1), np.count_nonzero(counts, axis=1) == 1
+        rare += [(level, k) for k in np.flatnonzero(pure & (row_counts < _FEWEST_ROWS_OF_LEVEL)).tolist()]
     if rare:
         sentence = (
             f"{_level_texts(rare)} fewer than {_FEWEST_ROWS_OF_LEVEL} training rows, all of a single class, so that "
@@ -653,15 +656,15 @@ def monotone_gain(counts: np.ndarray, levels: FeatureLevels, sign: int) -> float
     """
     from sklearn.isotonic import isotonic_regression
 
-    rows = np.asarray(counts, dtype=np.float64)[rising_cells(levels, sign)]
-    total, second = rows.sum(axis=1), rows[:, 1]
+    row_counts = np.asarray(counts, dtype=np.float64)[rising_cells(levels, sign)]
+    total, second = row_counts.sum(axis=1), row_counts[:, 1]
     if not 0 < second.sum() < total.sum():
         return 0.0
     there = total > 0
     shares = isotonic_regression(second[there] / total[there], sample_weight=total[there])
-    saved = xlogy(second[there], shares) + xlogy(rows[there, 0], 1.0 - shares)
+    saved = xlogy(second[there], shares) + xlogy(row_counts[there, 0], 1.0 - shares)
     share = second.sum() / total.sum()
-    return float(saved.sum() - xlogy(second.sum(), share) - xlogy(rows[:, 0].sum(), 1.0 - share))
+    return float(saved.sum() - xlogy(second.sum(), share) - xlogy(row_counts[:, 0].sum(), 1.0 - share))
 
 
 def _used_columns(card: Scorecard) -> list[FeatureLevels]:
@@ -732,10 +735,10 @@ def _drifting(coded: CodedTable, card: Scorecard, marks: Mapping[str, str]) -> t
     """
     columns = {level.name for level in _used_columns(card)}
     first = [(-feature.importance, k) for k, feature in enumerate(card.features) if feature.levels.name in columns]
-    rows, drifting, sorted_by = coded.sampler.draw(_ORDERED_ROWS), list[str](), list[str]()
-    order = np.argsort(coded.rows.in_source(rows))
+    sample, drifting, sorted_by = coded.sampler.draw(_ORDERED_ROWS), list[str](), list[str]()
+    order = np.argsort(coded.rows.in_source(sample))
     for _, k in sorted(first)[:_MAX_DRIFTING]:
-        name, codes = card.features[k].levels.name, coded.codes_at([k], rows)[0][order].astype(np.int64)
+        name, codes = card.features[k].levels.name, coded.codes_at([k], sample)[0][order].astype(np.int64)
         if association(in_blocks(codes)) >= _LARGE and marks.get(name) != "date":
             (sorted_by if n_runs(codes) == np.unique(codes).size else drifting).append(name)
     return drifting, sorted_by

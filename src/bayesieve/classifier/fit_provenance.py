@@ -107,8 +107,8 @@ def _selector_facts(selector: CodedSelector, coded: CodedTable, held_out: bool) 
         "chooses_on_path": selector.chooses_on_path,
     }
     if held_out:
-        rows = np.bincount(np.asarray(coded.class_codes), minlength=coded.n_classes)
-        facts["rows_by_class"] = tuple(rows.tolist())
+        row_counts = np.bincount(np.asarray(coded.class_codes), minlength=coded.n_classes)
+        facts["rows_by_class"] = tuple(row_counts.tolist())
     return facts
 
 

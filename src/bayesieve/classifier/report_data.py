@@ -600,10 +600,12 @@ def _rows_worth_explaining(probability: np.ndarray, codes: np.ndarray, n_explain
     right, wrong = predicted == codes, predicted != codes
     chosen: list[tuple[str, int]] = []
 
-    def choose(why: str, rows: np.ndarray, score: np.ndarray) -> None:
-        """Choose the row of highest ``score`` in the mask ``rows``, for the reason ``why``, unless there are enough."""
+    def choose(why: str, is_candidate: np.ndarray, score: np.ndarray) -> None:
+        """Choose the row of highest ``score`` in the mask ``is_candidate``, for the reason ``why``, unless there are
+        enough.
+        """
         taken = {row for _, row in chosen}
-        usable = [row for row in np.flatnonzero(rows) if row not in taken]
+        usable = [row for row in np.flatnonzero(is_candidate) if row not in taken]
         if usable and len(chosen) < n_explained:
             chosen.append((why, int(max(usable, key=lambda row: (score[row], -row)))))
 

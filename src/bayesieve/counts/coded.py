@@ -189,12 +189,12 @@ class CodedTable(ShortRepr):
             else:
                 yield replace(self, codes=self.codes[:, block], rows=self.rows.take(block), unseen=None, samples=None)
 
-    def codes_at(self, features: Any, rows: Any) -> np.ndarray:
+    def codes_at(self, features: Any, positions: Any) -> np.ndarray:
         """Return the codes of some features in some rows, shape (n_features, n_rows).
 
-        ``features`` are positions of features; ``rows`` are ascending positions of rows, or a slice.
+        ``features`` are positions of features; ``positions`` are ascending and those of rows, or a slice.
         """
-        return np.array([self.codes[k][rows] for k in features])
+        return np.array([self.codes[k][positions] for k in features])
 
     @cached_property
     def sampler(self) -> RowSamples:

@@ -231,8 +231,8 @@ def mean_ranks(columns: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndar
     ranks, codes = np.empty(columns.shape), np.empty(columns.shape, dtype=np.int64)
     for column, rank, code in zip(columns, ranks, codes, strict=True):
         code[:] = np.unique(column, return_inverse=True)[1]
-        rows = np.bincount(code, weights)
-        rank[:] = (np.cumsum(rows) - (rows - 1.0) / 2.0)[code]
+        row_counts = np.bincount(code, weights)
+        rank[:] = (np.cumsum(row_counts) - (row_counts - 1.0) / 2.0)[code]
     return ranks, codes
 
 
@@ -349,10 +349,10 @@ _AT_ONCE = 16  # columns compared with all others in one call
 class RawValues(Protocol):
     """Protocol for sources of the raw values of coded rows, such as a `LevelRefitter`."""
 
-    def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]:
+    def numbers(self, positions: np.ndarray | None) -> list[np.ndarray | None]:
         """Return for each feature its raw numbers in some rows, (n,), or None if it is not numeric.
 
-        ``rows`` (n,) are positions of rows; None for all rows.
+        ``positions`` (n,) are those of the rows; None for all rows.
         """
 
 
@@ -389,7 +389,7 @@ class ColumnValues:
         left: np.ndarray | None = None,
         right: np.ndarray | None = None,
         *,
-        rows: np.ndarray | None = None,
+        positions: np.ndarray | None = None,
         n_jobs: int | None = None,
     ) -> np.ndarray:
         """Return the dependence of some features on others, (n_left, n_right).
@@ -398,13 +398,13 @@ class ColumnValues:
         ----------
         dependence : measure of the dependence between values.
         left, right : positions of features; None for all.
-        rows : positions of the rows; None for all rows of positive weight.
+        positions : those of the rows; None for all rows of positive weight.
         n_jobs : number of threads.
         """
         every = np.arange(len(self.numbers))
         left, right = every if left is None else left, every if right is None else right
-        if rows is None:
-            rows = np.arange(self.numbers.shape[1]) if self._weights is None else np.flatnonzero(self._weights)
+        if positions is None:
+            positions = np.arange(self.numbers.shape[1]) if self._weights is None else np.flatnonzero(self._weights)
         block = np.empty((left.size, right.size))
         symmetric = np.array_equal(left, right)
 
@@ -415,7 +415,7 @@ class ColumnValues:
             columns = np.arange(begin if symmetric else 0, right.size)
             for one in self._alike(left, np.arange(begin, min(begin + _AT_ONCE, left.size))):
                 for other in self._alike(right, columns):
-                    block[np.ix_(one, other)] = self._common(dependence, left[one], right[other], rows)
+                    block[np.ix_(one, other)] = self._common(dependence, left[one], right[other], positions)
 
         map_in_threads(fill, range(0, left.size, _AT_ONCE), n_jobs)
         if symmetric:
@@ -432,9 +432,9 @@ class ColumnValues:
         ``left`` and ``right`` are positions of features, ``n_jobs`` the number of threads.
         """
         mean, total = np.zeros((left.size, right.size)), 0.0
-        for rows in self._rows.positions_by_class():
-            size = float(rows.size if self._weights is None else self._weights[rows].sum())
-            mean += size * self.of(dependence, left, right, rows=rows, n_jobs=n_jobs)
+        for positions in self._rows.positions_by_class():
+            size = float(positions.size if self._weights is None else self._weights[positions].sum())
+            mean += size * self.of(dependence, left, right, positions=positions, n_jobs=n_jobs)
             total += size
         return mean / max(total, np.finfo(float).tiny)
 
@@ -448,16 +448,18 @@ class ColumnValues:
         complete = self._complete[features[positions]]
         return [part for part in (positions[complete], *positions[~complete][:, None]) if part.size]
 
-    def _common(self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _common(
+        self, dependence: ValueDependence, left: np.ndarray, right: np.ndarray, positions: np.ndarray
+    ) -> np.ndarray:
         """Return the dependence between features, (n_left, n_right), computed from the rows in which none of their
         values is missing.
 
-        ``left`` and ``right`` are positions of features; only the rows at the positions ``rows`` are used.
+        ``left`` and ``right`` are positions of features; only the rows at ``positions`` are used.
         """
         if not (self._complete[left].all() and self._complete[right].all()):
-            rows = rows[~np.isnan(self.numbers[np.ix_(np.append(left, right), rows)]).any(axis=0)]
-        weights = None if self._weights is None else self._weights[rows]
-        return dependence.within(self.numbers[np.ix_(left, rows)], self.numbers[np.ix_(right, rows)], weights)
+            positions = positions[~np.isnan(self.numbers[np.ix_(np.append(left, right), positions)]).any(axis=0)]
+        weights = None if self._weights is None else self._weights[positions]
+        return dependence.within(self.numbers[np.ix_(left, positions)], self.numbers[np.ix_(right, positions)], weights)
 
 
 def raw_numbers(dependence: Dependence, coded: CodedTable, source: RawValues | None) -> list[np.ndarray | None] | None:

@@ -516,11 +516,11 @@ def strongest_within_classes(
     """
     strongest = np.zeros((coded.n_features, coded.n_features))
     values = ColumnValues(coded, numbers) if isinstance(dependence, ValueDependence) else None
-    for rows in coded.rows.positions_by_class():
+    for positions in coded.rows.positions_by_class():
         if values is not None and isinstance(dependence, ValueDependence):
-            within = values.of(dependence, rows=rows, n_jobs=n_jobs)
+            within = values.of(dependence, positions=positions, n_jobs=n_jobs)
         else:
-            within = PairInformation(coded.take(rows), n_jobs=n_jobs).of(dependence)
+            within = PairInformation(coded.take(positions), n_jobs=n_jobs).of(dependence)
         np.maximum(strongest, within, out=strongest)
     return strongest
 
@@ -615,13 +615,13 @@ class BitPlanes:
             for level in range(int(n_levels[these].max())):
                 has = (n_levels[these] > level) & (skipped[these] <= level)
                 words[:, starts[these[has]] + level - skipped[these[has]]] = segments.pack(codes[has] == level).T
-        rows = np.zeros((segments.sizes.size, words.shape[1]), dtype=np.int64)
-        count_planes(words, segments.word_starts, rows)
+        row_counts = np.zeros((segments.sizes.size, words.shape[1]), dtype=np.int64)
+        count_planes(words, segments.word_starts, row_counts)
         level_starts = _starts(n_levels)
         margins = np.zeros((segments.sizes.size, int(level_starts[-1])), dtype=np.int64)
         has_plane = np.ones(margins.shape[1], dtype=bool)
         has_plane[level_starts[:-1][complete]] = False
-        margins[:, has_plane] = rows
+        margins[:, has_plane] = row_counts
         cumulated = np.pad(np.cumsum(margins, axis=1), ((0, 0), (1, 0)))
         rest = segments.sizes[:, None] - (cumulated[:, level_starts[1:]] - cumulated[:, level_starts[:-1]])
         margins[:, ~has_plane] = rest[:, complete]

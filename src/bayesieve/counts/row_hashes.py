@@ -311,17 +311,17 @@ class ContentHashes:
         values = [_places(column, n) for column, n in zip(self.columns, self.ordered, strict=True)]
         self.of_classes = np.zeros(int(self.classes.max(initial=0)) + 1, dtype=np.uint64)
         for _ in range(_ROUNDS):
-            rows = mixed(self.of_classes)[self.classes]
+            row_hashes = mixed(self.of_classes)[self.classes]
             for column, colours in zip(self.columns, values, strict=True):
                 of_column = mixed(np.array([mixed(colours).sum()], dtype=np.uint64))
-                rows += mixed(colours ^ of_column)[column]
-            rows = mixed(rows)
+                row_hashes += mixed(colours ^ of_column)[column]
+            row_hashes = mixed(row_hashes)
             values = [
-                mixed(colours + _sums(rows, column, colours.size))
+                mixed(colours + _sums(row_hashes, column, colours.size))
                 for column, colours in zip(self.columns, values, strict=True)
             ]
-            self.of_classes = mixed(_sums(rows, self.classes, self.of_classes.size))
-        self.of_rows = rows
+            self.of_classes = mixed(_sums(row_hashes, self.classes, self.of_classes.size))
+        self.of_rows = row_hashes
 
 
 def _places(column: np.ndarray, n_ordered: int) -> np.ndarray:

@@ -803,9 +803,9 @@ class RowJoints:
             self._left -= 1
             *move, true_sums = self.moves(np.array([feature]), np.array([add]))
             place = [values[0] for values in move]
-            rows = self._joint, self.block.codes
+            joint, block = self._joint, self.block
             for bounds in self._blocks(1):
-                multiply_joint(*rows, bounds, self.block.weights, *place, self._factors, self._lead)
+                multiply_joint(joint, block.codes, bounds, block.weights, *place, self._factors, self._lead)
             self._lead[0] -= true_sums[0]
 
     def iterate(self, subsets: np.ndarray) -> Iterator[None]:

@@ -104,7 +104,7 @@ class ClassBlock:
     def of(
         cls,
         coded: CodedTable,
-        rows: np.ndarray | None = None,
+        positions: np.ndarray | None = None,
         offsets: np.ndarray | None = None,
         classes: np.ndarray | None = None,
     ) -> ClassBlock:
@@ -113,22 +113,22 @@ class ClassBlock:
         Parameters
         ----------
         coded : rows with classes.
-        rows : positions of the rows, sorted by segment; a row may occur several times. None for all rows, with one
+        positions : those of the rows, sorted by segment; a row may occur several times. None for all rows, with one
             segment per class; codes are not copied if rows are sorted by class already.
-        offsets, classes : first row of each segment, and its class; required if ``rows`` is given.
+        offsets, classes : first row of each segment, and its class; required if ``positions`` is given.
         """
         if coded.class_codes is None:
             raise ValueError(
                 "A search needs the class of every row, but the table was coded without y; code it again with y."
             )
-        if rows is None:
+        if positions is None:
             class_codes, classes = np.asarray(coded.class_codes), np.arange(coded.n_classes)
             offsets = np.append(0, np.cumsum(count_classes(class_codes, coded.n_classes)))
-            rows = None if coded.rows.is_sorted_by_class else np.argsort(class_codes, kind="stable")
+            positions = None if coded.rows.is_sorted_by_class else np.argsort(class_codes, kind="stable")
         codes, weights, columns = coded.codes, coded.weights, coded.rows.columns
-        if rows is not None:
-            codes, weights = coded.engine.take(codes, rows), None if weights is None else weights[rows]
-            columns = {name: column[rows] for name, column in columns.items()}
+        if positions is not None:
+            codes, weights = coded.engine.take(codes, positions), None if weights is None else weights[positions]
+            columns = {name: column[positions] for name, column in columns.items()}
         n_levels, engine, dtype = coded.n_levels, coded.engine, codes.dtype
         if codes.shape[0] == 0:
             codes = np.zeros((1, codes.shape[1]), dtype=np.uint8)  # kernels read a row even if there are no features
@@ -174,22 +174,22 @@ class ClassBlock:
             return blocks
         return chain.from_iterable(_divide_segments(bounds, n_others * n_moves) for bounds in blocks)
 
-    def level_codes(self, feature: int, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+    def level_codes(self, feature: int, positions: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Return the level of each row for one feature, (n_rows,), numbered from 0; unseen values have the highest
         number.
 
-        ``feature`` is the position of the feature; ``rows`` selects some of the rows, by positions or a slice.
+        ``feature`` is the position of the feature; ``positions`` selects some of the rows, by positions or a slice.
         """
-        codes = self.codes[self.columns[feature], rows]
+        codes = self.codes[self.columns[feature], positions]
         if self.kinds[feature] > THREE_WAY:
             return codes
         return (codes > self.lows[feature]).astype(codes.dtype) + (codes >= self.highs[feature])
 
-    def segments(self, rows: np.ndarray) -> np.ndarray:
-        """Return the segment (rows of one class and fold) to which each of some rows belongs, (n,); ``rows`` (n,) are
-        positions.
+    def segments(self, positions: np.ndarray) -> np.ndarray:
+        """Return the segment (rows of one class and fold) to which each of the rows at ``positions`` (n,) belongs,
+        (n,).
         """
-        return np.searchsorted(self.offsets, rows, side="right") - 1
+        return np.searchsorted(self.offsets, positions, side="right") - 1
 
     def class_totals(self, n_classes: int) -> np.ndarray:
         """Return the number (or weight) of the rows of every class, shape (n_classes,)."""
@@ -199,12 +199,12 @@ class ClassBlock:
             sizes = np.diff(self.offsets).astype(float)
         return np.bincount(self.classes, weights=sizes, minlength=n_classes)
 
-    def take(self, rows: np.ndarray | slice) -> ClassBlock:
+    def take(self, positions: np.ndarray | slice) -> ClassBlock:
         """Return a block with only some of the rows, given by their positions in ascending order or by a slice."""
-        rows = np.arange(*rows.indices(self.n_rows)) if isinstance(rows, slice) else rows
-        codes, offsets = self.engine.take(self.codes, rows), np.searchsorted(rows, self.offsets)
-        weights = self.weights[rows] if self.weights.size else self.weights
-        columns = {name: column[rows] for name, column in self.row_columns.items()}
+        positions = np.arange(*positions.indices(self.n_rows)) if isinstance(positions, slice) else positions
+        codes, offsets = self.engine.take(self.codes, positions), np.searchsorted(positions, self.offsets)
+        weights = self.weights[positions] if self.weights.size else self.weights
+        columns = {name: column[positions] for name, column in self.row_columns.items()}
         return replace(self, codes=codes, offsets=offsets, weights=weights, row_columns=columns)
 
 
@@ -463,8 +463,8 @@ class ScoredRows:
             learnt += [_TrainingCounts(counts, smoothing, weight) for weight in row_weights.tolist()]
             tests.append(every.take(fold == number))
         per_fold = row_weights.size * coded.n_classes
-        rows = np.argsort(fold, kind="stable")
-        order, offsets = _by_segment(fold[rows] * per_fold + which[rows], n_folds * per_fold)
+        positions = np.argsort(fold, kind="stable")
+        order, offsets = _by_segment(fold[positions] * per_fold + which[positions], n_folds * per_fold)
         block = ClassBlock.of(_joined(tests), order, offsets, np.tile(np.arange(coded.n_classes), len(learnt)))
         return cls._of(block, learnt, np.repeat(np.arange(len(learnt)), coded.n_classes))
 
@@ -494,8 +494,8 @@ class ScoredRows:
         order, offsets = _by_segment(which, n_segments)
         classes = np.tile(np.arange(n_classes), len(splits))
         if refitter is None:
-            rows = np.concatenate([test for _, test in splits])[order]
-            block = ClassBlock.of(coded, rows, offsets, classes)
+            positions = np.concatenate([test for _, test in splits])[order]
+            block = ClassBlock.of(coded, positions, offsets, classes)
             learnt = _counts_without(coded, counts, splits, block)
         else:
             learnt, tests = [], []

@@ -231,8 +231,8 @@ def _ranked(score: Any, n_rows: int, sample_weight: Any) -> tuple[np.ndarray, np
     if np.isnan(scores).any():
         raise ValueError(f"score is missing in row {int(np.isnan(scores).argmax())}; give every row a number.")
     weights = as_sample_weight(sample_weight, n_rows)
-    rows = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
-    order = rows[np.argsort(-scores[rows], kind="stable")]
+    positions = np.arange(n_rows) if weights is None else np.flatnonzero(weights)
+    order = positions[np.argsort(-scores[positions], kind="stable")]
     ranked = scores[order]
     ends = np.r_[np.flatnonzero(ranked[1:] != ranked[:-1]), ranked.size - 1]
     return order, ends, np.r_[np.inf, ranked[ends]], np.ones(n_rows) if weights is None else weights[order]

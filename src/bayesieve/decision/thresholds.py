@@ -42,9 +42,9 @@ def accuracy(confusion: np.ndarray) -> np.ndarray:
 
 def balanced_accuracy(confusion: np.ndarray) -> np.ndarray:
     """Return the mean recall of the classes for each confusion matrix, shape (n,); 1 minus the balanced error rate."""
-    rows = confusion[0].sum(axis=1)  # the number of rows per true class is equal in all matrices
-    has_rows = rows > 0
-    return (_correct(confusion)[:, has_rows] / rows[has_rows]).mean(axis=1)
+    row_counts = confusion[0].sum(axis=1)  # the number of rows per true class is equal in all matrices
+    has_rows = row_counts > 0
+    return (_correct(confusion)[:, has_rows] / row_counts[has_rows]).mean(axis=1)
 
 
 def f1_macro(confusion: np.ndarray) -> np.ndarray:
@@ -85,8 +85,8 @@ def recalls_of(confusion: np.ndarray) -> np.ndarray:
     """Return the recall of every class, shape (n, n_classes), from confusion matrices (n, true class, predicted class).
     It is NaN for classes without rows.
     """
-    rows = confusion.sum(axis=2)
-    return np.divide(_correct(confusion), rows, out=np.full(rows.shape, np.nan), where=rows > 0)
+    row_counts = confusion.sum(axis=2)
+    return np.divide(_correct(confusion), row_counts, out=np.full(row_counts.shape, np.nan), where=row_counts > 0)
 
 
 def within_recalls(measure: Measure, least: np.ndarray) -> Measure:
@@ -303,8 +303,8 @@ def _f1(confusion: np.ndarray) -> np.ndarray:
     """Return 2 TP / (2 TP + FP + FN) of each class, (n, n_classes), from confusion matrices (n, true class, predicted
     class).
     """
-    rows = confusion.sum(axis=1) + confusion.sum(axis=2)
-    return np.divide(2 * _correct(confusion), rows, out=np.zeros(rows.shape), where=rows > 0)
+    row_counts = confusion.sum(axis=1) + confusion.sum(axis=2)
+    return np.divide(2 * _correct(confusion), row_counts, out=np.zeros(row_counts.shape), where=row_counts > 0)
 
 
 def _checked(values: Any, n: int) -> np.ndarray:
@@ -434,14 +434,14 @@ class ThresholdTuner(ClassifierWrapper):
         if isinstance(self.cv, str):
             if self.cv != "train":
                 raise ValueError(f'cv must be a number of folds, a splitter, "train" or None, got {self.cv!r:.80}.')
-            rows, probability = np.arange(target.codes.size), labelled.among(self.estimator_.predict_proba(X))
+            positions, probability = np.arange(target.codes.size), labelled.among(self.estimator_.predict_proba(X))
         else:
-            rows, probability = self._out_of_fold(X, target.classes[target.codes], weights, groups)
+            positions, probability = self._out_of_fold(X, target.classes[target.codes], weights, groups)
         if weights is not None:
-            counted = weights[rows] > 0
-            rows, probability = rows[counted], probability[counted]
-        codes = positions_in(target.classes[target.codes[rows]], self.classes_, "y")
-        weights = None if weights is None else weights[rows]
+            counted = weights[positions] > 0
+            positions, probability = positions[counted], probability[counted]
+        codes = positions_in(target.classes[target.codes[positions]], self.classes_, "y")
+        weights = None if weights is None else weights[positions]
         self._tune(probability, codes, weights, measure)
         return self
 
@@ -480,18 +480,18 @@ class ThresholdTuner(ClassifierWrapper):
                 stacklevel=3,
             )
 
-    def _least_recalls(self, rows: np.ndarray) -> np.ndarray:
+    def _least_recalls(self, row_counts: np.ndarray) -> np.ndarray:
         """Return ``min_recall`` as an array, shape (n_classes,), 0 for classes without a bound.
 
-        ``rows`` (n_classes,) is the number (or weight) of rows of each class. Raise ValueError for a bound outside [0,
-        1], or for a class without rows.
+        ``row_counts`` (n_classes,) is the number (or weight) of rows of each class. Raise ValueError for a bound
+        outside [0, 1], or for a class without rows.
         """
         least = np.zeros(self.classes_.size)
         for label, bound in (self.min_recall or {}).items():
             place = int(positions_in(np.array([label]), self.classes_, "min_recall")[0])
             if not 0 <= bound <= 1:
                 raise ValueError(f"min_recall of class {label!r} must be between 0 and 1, got {bound!r}.")
-            if rows[place] == 0:
+            if row_counts[place] == 0:
                 raise ValueError(f"min_recall names class {label!r}, which has no rows for tuning; omit this class.")
             least[place] = bound
         return least
@@ -538,7 +538,7 @@ class ThresholdTuner(ClassifierWrapper):
         true classes, ``weights`` row weights or None, and ``groups`` the group of each row or None, each of shape
         (n_rows,).
         """
-        rows, probabilities = [], []
+        positions, probabilities = [], []
         for train, test in row_splits(_N_FOLDS if self.cv is None else self.cv, labels, groups, weights=weights):
             with silenced():  # the model fitted to all rows has issued the warnings
                 model = self._trained(take_rows(X, train), labels[train], None if weights is None else weights[train])
@@ -546,9 +546,9 @@ class ThresholdTuner(ClassifierWrapper):
                 probability[:, positions_in(model.classes_, self.classes_, "y")] = model.predict_proba(
                     take_rows(X, test)
                 )
-            rows.append(test)
+            positions.append(test)
             probabilities.append(probability)
-        return np.concatenate(rows), np.concatenate(probabilities)
+        return np.concatenate(positions), np.concatenate(probabilities)
 
     def _trained(self, X: Any, y: Any, weights: Any) -> Any:
         """Return a clone of the classifier, fitted to the rows ``X`` with labels ``y`` and, unless it is None, row

@@ -60,9 +60,9 @@ class FrequentValues(GroupCoder):
 
     def fit_values(self, values: Sequence[Any], counts: np.ndarray, *, apart: bool) -> Groups:
         counts = counts.astype(float)
-        rows = counts.sum(axis=1)
-        present = np.flatnonzero(rows)
-        ranked = present[np.argsort(-rows[present], kind="stable")]
+        row_counts = counts.sum(axis=1)
+        present = np.flatnonzero(row_counts)
+        ranked = present[np.argsort(-row_counts[present], kind="stable")]
         groups = [ranked[at : at + 1] for at in range(min(N_VALUES, ranked.size))]
         if ranked.size > N_VALUES:
             groups.append(np.sort(ranked[N_VALUES:]))
@@ -173,12 +173,12 @@ def most_saved(cells: np.ndarray, null: float, prior: Prior) -> float:
     log(2n) / 2 <= log C(n, k) <= n H(k/n) (Ash 1965, lemma 4.7.1), so the labels of n rows cost at least log(n/2 + 1) /
     2 beyond their entropy in one group, and no less in two.
     """
-    rows = cells.sum(axis=2)
-    cells, rows = cells[rows > 0], rows[rows > 0]
-    entropy = float(xlogy(rows, rows).sum() - xlogy(cells, cells).sum())
+    row_counts = cells.sum(axis=2)
+    cells, row_counts = cells[row_counts > 0], row_counts[row_counts > 0]
+    entropy = float(xlogy(row_counts, row_counts).sum() - xlogy(cells, cells).sum())
     if cells.shape[1] == 2 and cells.dtype != np.float64:  # the inequalities hold for integer counts
-        entropy += 0.5 * math.log(0.5 * float(rows.sum()) + 1.0)
-    n = max(2, rows.size)
+        entropy += 0.5 * math.log(0.5 * float(row_counts.sum()) + 1.0)
+    n = max(2, row_counts.size)
     if prior == "published":
         return null - entropy - (n - 1) * math.log(2.0)
     return null - min(entropy + math.log((n - 1) * n / 2), float(part_cost(cells).sum()))

@@ -108,18 +108,18 @@ class LevelRefitter:
         placed = [tuple(at[i] for i in feature) for feature in chosen]
         return replace(self, table=self.table.select(columns), coders=coders, features=placed, names=names)
 
-    def raw_columns(self, features: Sequence[int], rows: np.ndarray) -> list[list[Column]]:
-        """Return, for each of the ``features``, the raw values of its columns in the rows at positions ``rows``."""
+    def raw_columns(self, features: Sequence[int], positions: np.ndarray) -> list[list[Column]]:
+        """Return, for each of the ``features``, the raw values of its columns in the rows at ``positions``."""
         columns = sorted({i for k in features for i in self.features[k]})
         position = {i: at for at, i in enumerate(columns)}
-        table = self.table.select(columns).take(rows)
+        table = self.table.select(columns).take(positions)
         return [[table.column(position[i]) for i in self.features[k]] for k in features]
 
-    def content(self, rows: np.ndarray, classes: np.ndarray) -> ContentHashes:
-        """Return hashes of the rows at the positions ``rows``, computed from all columns that vary. ``classes``
+    def content(self, positions: np.ndarray, classes: np.ndarray) -> ContentHashes:
+        """Return hashes of the rows at ``positions``, computed from all columns that vary. ``classes``
         (n_rows,) are the class codes of these rows.
         """
-        table = self.table.take(rows)
+        table = self.table.take(positions)
         numbered, ordered = [], []
         for i, kind in enumerate(table.kinds()):
             column = table.column(i)
@@ -130,13 +130,13 @@ class LevelRefitter:
                 ordered.append(int(np.count_nonzero(~np.isnan(values))) if kind == "numeric" else 0)
         return ContentHashes(numbered, ordered, classes)
 
-    def numbers(self, rows: np.ndarray | None) -> list[np.ndarray | None]:
+    def numbers(self, positions: np.ndarray | None) -> list[np.ndarray | None]:
         """Return the raw numbers of each feature, a list of arrays (n_rows,) with NaN for missing values; None for a
         feature that is not numeric.
 
-        ``rows`` are positions of rows; None for all rows.
+        ``positions`` are those of the rows; None for all rows.
         """
-        table = self.table if rows is None else self.table.take(rows)
+        table = self.table if positions is None else self.table.take(positions)
         columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]
         return [column.numbers() if column is not None and column.kind == "numeric" else None for column in columns]
 
@@ -159,17 +159,17 @@ class LevelRefitter:
             codes = fitted_codes, code_columns(self.table.take(in_others), levels, self.n_jobs)[0]
         return self._coded(codes[0], chosen[0], levels), self._coded(codes[1], chosen[1], levels)
 
-    def _in_sample(self, rows: np.ndarray) -> bool:
-        """Return whether the rows of a scan at positions ``rows`` are all in the sample in memory."""
+    def _in_sample(self, positions: np.ndarray) -> bool:
+        """Return whether the rows of a scan at ``positions`` are all in the sample in memory."""
         if not isinstance(self.table, ScannedTable) or self.table.sample is None:
             return False
-        return self.table.sample.at(np.sort(self._in_source(rows))) is not None
+        return self.table.sample.at(np.sort(self._in_source(positions))) is not None
 
-    def _in_source(self, rows: np.ndarray) -> np.ndarray:
+    def _in_source(self, positions: np.ndarray) -> np.ndarray:
         """Convert positions of rows in the table, which may be sorted by class, to positions in the order of the
         source.
         """
-        return rows if self.runs is None else self.runs.in_source(rows)
+        return positions if self.runs is None else self.runs.in_source(positions)
 
     def _refit_in_passes(
         self, blocks: ScannedBlocks, rows: Rows, fit: np.ndarray, others: np.ndarray
@@ -215,12 +215,12 @@ class LevelRefitter:
         rest = with_pairs(codes[:, others], pairs, into, passes.engine)
         return levels, (fitted_codes, rest)
 
-    def code(self, levels: Sequence[FeatureLevels], rows: np.ndarray) -> np.ndarray:
+    def code(self, levels: Sequence[FeatureLevels], positions: np.ndarray) -> np.ndarray:
         """Return the codes of some rows by other levels of the same columns, shape (n_features, n_rows).
 
-        ``levels`` are the levels of each column, and ``rows`` the positions of the rows.
+        ``levels`` are the levels of each column, and ``positions`` the positions of the rows.
         """
-        return code_columns(self.table.take(rows), TableLevels.of(levels), self.n_jobs)[0]
+        return code_columns(self.table.take(positions), TableLevels.of(levels), self.n_jobs)[0]
 
     def _training(self, table: Table, rows: Rows) -> TrainingTable:
         """Return the training table of some rows. ``table`` holds their values, and ``rows`` their classes and weights.

@@ -147,9 +147,9 @@ def find_repeats(
         may be equal.
     """
     counted: Any = slice(None) if weights is None else np.flatnonzero(weights > 0)
-    rows = np.arange(table.n_rows)[counted]
-    at = np.arange(0, rows.size, max(1, rows.size // MOST_JUDGED_ROWS))
-    sample = rows[at]
+    positions = np.arange(table.n_rows)[counted]
+    at = np.arange(0, positions.size, max(1, positions.size // MOST_JUDGED_ROWS))
+    sample = positions[at]
     possible = _possible_identifiers(table, sample)
 
     # Look for rows that are equal in all columns except identifiers. In wide tables, a few columns are hashed first:
@@ -163,14 +163,14 @@ def find_repeats(
             identifiers = _identifiers(table, possible, sample, at)
             hashes = hashes - hash_rows(table.select(identifiers), n_jobs)[counted] if identifiers else hashes
             others = [i for i in range(table.n_columns) if i not in identifiers]
-            repeats = _equal_rows(table, target, weights, rows, hashes, others)
+            repeats = _equal_rows(table, target, weights, positions, hashes, others)
             if repeats is not None:
                 return repeats
 
     # Look for rows that are equal in some numeric columns only, such as those of one customer after a join with orders.
     columns = _copied_columns(table, target, sample)
     columns = sorted(set(columns).difference(_identifiers(table, possible, sample, at))) if columns else []
-    return _joined_rows(table, target, weights, rows, columns, n_jobs) if columns else None
+    return _joined_rows(table, target, weights, positions, columns, n_jobs) if columns else None
 
 
 def _may_repeat(table: Table, n_jobs: int | None) -> bool:
@@ -185,29 +185,29 @@ def _equal_rows(
     table: Table,
     target: Target,
     weights: np.ndarray | None,
-    rows: np.ndarray,
+    positions: np.ndarray,
     hashes: np.ndarray,
     columns: Sequence[int],
 ) -> Repeats | None:
     """Return the rows that are equal in ``columns`` (positions of all columns except identifiers); None if they may be
     equal by chance.
 
-    ``rows`` are the positions of the rows of positive weight, and ``hashes`` (len(rows),) hashes of these rows from the
-    columns.
+    ``positions`` are those of the rows of positive weight, and ``hashes`` (len(positions),) hashes of these rows from
+    the columns.
     """
     if _n_equal(hashes) < _FEWEST_COPIED:
         return None
-    classes = target.codes[rows]
+    classes = target.codes[positions]
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     cells = group.astype(np.int64) * target.n_classes + classes
     counts = np.bincount(cells, minlength=first.size * target.n_classes).reshape(first.size, -1)
-    columns_of_copies = _columns_of_copies(table.select(columns).take(rows[first]), counts)
+    columns_of_copies = _columns_of_copies(table.select(columns).take(positions[first]), counts)
     if not columns_of_copies:
         return None
-    distinct_weights = weights_of_distinct(cells, classes, None if weights is None else weights[rows])
-    n_repeated = int(rows.size - np.count_nonzero(distinct_weights))
-    all_weights, groups = _spread(distinct_weights, rows, table.n_rows), _spread(group, rows, table.n_rows)
-    return Repeats(all_weights, rows.size, n_repeated, columns_of_copies, True, groups)
+    distinct_weights = weights_of_distinct(cells, classes, None if weights is None else weights[positions])
+    n_repeated = int(positions.size - np.count_nonzero(distinct_weights))
+    all_weights, groups = _spread(distinct_weights, positions, table.n_rows), _spread(group, positions, table.n_rows)
+    return Repeats(all_weights, positions.size, n_repeated, columns_of_copies, True, groups)
 
 
 def _columns_of_copies(distinct: Table, counts: np.ndarray) -> tuple[str, ...]:
@@ -246,26 +246,26 @@ def _joined_rows(
     table: Table,
     target: Target,
     weights: np.ndarray | None,
-    rows: np.ndarray,
+    positions: np.ndarray,
     columns: Sequence[int],
     n_jobs: int | None,
 ) -> Repeats | None:
     """Return the rows that are equal in ``columns``, such as those of one customer after a join with orders; None if
     fewer than a quarter of the rows repeat another one.
 
-    ``rows`` are the positions of the rows of positive weight, and ``columns`` positions of columns.
+    ``positions`` are those of the rows of positive weight, and ``columns`` positions of columns.
     """
-    classes = target.codes[rows]
-    hashes = hash_rows(table.select(columns), n_jobs)[rows]
+    classes = target.codes[positions]
+    hashes = hash_rows(table.select(columns), n_jobs)[positions]
     group = np.unique(hashes, return_inverse=True)[1]
     cells = group.astype(np.int64) * target.n_classes + classes
     distinct = np.unique(cells)
     if distinct.size > (1.0 - _LEAST_SHARE) * cells.size:
         return None
-    row_weights = weights_of_distinct(cells, classes, None if weights is None else weights[rows], shared=True)
+    row_weights = weights_of_distinct(cells, classes, None if weights is None else weights[positions], shared=True)
     names = tuple(table.names[i] for i in columns)
-    all_weights, groups = _spread(row_weights, rows, table.n_rows), _spread(group, rows, table.n_rows)
-    return Repeats(all_weights, rows.size, rows.size - distinct.size, names, False, groups)
+    all_weights, groups = _spread(row_weights, positions, table.n_rows), _spread(group, positions, table.n_rows)
+    return Repeats(all_weights, positions.size, positions.size - distinct.size, names, False, groups)
 
 
 def _copied_columns(table: Table, target: Target, sample: np.ndarray) -> list[int]:
@@ -389,11 +389,11 @@ def _identifiers(table: Table, possible: Sequence[int], sample: np.ndarray, at: 
     return sorted([*(i for i, mark in marks.items() if mark != "date"), *texts])
 
 
-def _is_distinct(table: Table, i: int, rows: np.ndarray) -> bool:
-    """Return whether nearly all of the rows at the positions ``rows`` have different values in the column at position
+def _is_distinct(table: Table, i: int, positions: np.ndarray) -> bool:
+    """Return whether nearly all of the rows at ``positions`` have different values in the column at position
     ``i``.
     """
-    return len(table.column(i).take(rows).categories().values) > _NEARLY_ALL * rows.size
+    return len(table.column(i).take(positions).categories().values) > _NEARLY_ALL * positions.size
 
 
 def _n_equal(hashes: np.ndarray) -> int:
@@ -402,10 +402,10 @@ def _n_equal(hashes: np.ndarray) -> int:
     return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
 
 
-def _spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return an array of length ``n_rows`` with ``values`` at the positions ``rows``, and zeros elsewhere."""
+def _spread(values: np.ndarray, positions: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return an array of length ``n_rows`` with ``values`` at ``positions``, and zeros elsewhere."""
     every = np.zeros(n_rows, dtype=values.dtype)
-    every[rows] = values
+    every[positions] = values
     return every
 
 

@@ -121,8 +121,8 @@ def _absent_special(table: Table, i: int, level: FeatureLevels) -> tuple[list[st
     their names, and the second list is empty.
     """
     if isinstance(table, ScannedTable):
-        rows = np.asarray(level.counts).sum(axis=1)[level.n_special_levels - len(level.special) :]
-        return [name for (name, _), n in zip(level.special, rows, strict=False) if n == 0], []
+        row_counts = np.asarray(level.counts).sum(axis=1)[level.n_special_levels - len(level.special) :]
+        return [name for (name, _), n in zip(level.special, row_counts, strict=False) if n == 0], []
     column, values = table.column(i), [value for _, values in level.special for value in values]
     alone = SpecialValues(tuple((canonical_text(value), (value,)) for value in values))
     numbers = column.read_as(column.name, alone).numbers()
@@ -335,12 +335,12 @@ class RuledIntervals(Ruled, IntervalCoder):
             cuts = fitted(EqualFrequencyDiscretizer(_FORCED_BINS))
         if self.rule.max_rows is None:
             return cuts
-        rows, level = counts.sum(axis=1, dtype=float), np.searchsorted(cuts, high)
-        most = self.rule.max_rows * (rows.sum() if self.rule.max_rows < 1 else 1.0)
+        row_counts, level = counts.sum(axis=1, dtype=float), np.searchsorted(cuts, high)
+        most = self.rule.max_rows * (row_counts.sum() if self.rule.max_rows < 1 else 1.0)
         for k in range(len(cuts) + 1):
             inside = np.flatnonzero(level == k)
-            n_parts = math.ceil(rows[inside].sum() / max(most, 1e-300))
-            above = np.append(0.0, np.cumsum(rows[inside]))
+            n_parts = math.ceil(row_counts[inside].sum() / max(most, 1e-300))
+            above = np.append(0.0, np.cumsum(row_counts[inside]))
             begins = inside[0] + equal_parts(above, min(n_parts, inside.size)) if n_parts > 1 else inside[:0]
             cuts = [*cuts, *ValueBlocks.of_counts(values, joined=NEVER).midpoints(begins).tolist()]
         return sorted(cuts)
@@ -493,12 +493,12 @@ class RuledGroups(Ruled, GroupCoder):
         Groups are arrays of positions of values; ``counts`` (n_values + 1, n_classes) are class counts of the values,
         missing ones last; ``null`` is the cost of a single group.
         """
-        rows = counts.sum(axis=1)
-        sizes = np.array([np.count_nonzero(rows[group]) for group in groups])
+        row_counts = counts.sum(axis=1)
+        sizes = np.array([np.count_nonzero(row_counts[group]) for group in groups])
         n_values, n_groups = int(sizes.sum()), int(np.count_nonzero(sizes))
         if n_groups <= 1:
             return null
-        present = counts[rows > 0].astype(float)
+        present = counts[row_counts > 0].astype(float)
         if isinstance(self.base, GroupsOrValues) and n_groups == n_values >= LEAST_VALUES:
             return null + np.log(n_values) - saved_by_values(present)
         prior: Prior = self.base.prior if isinstance(self.base, MODLGrouper) else "published"
@@ -539,7 +539,7 @@ def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int
         totals = [float(part_cost(np.add.reduceat(counts, firsts, axis=0)).sum()) for firsts in both]
         return both[int(np.argmin(totals))]
     sums, n_levels = counts.astype(float), len(counts)
-    rows, costs = sums.sum(axis=1), part_cost(sums)
+    row_counts, costs = sums.sum(axis=1), part_cost(sums)
     charges = part_cost(sums[:-1] + sums[1:]) - costs[:-1] - costs[1:]
     before, after = [*range(-1, n_levels - 1)], [*range(1, n_levels + 1)]  # neighbours, by first level
 
@@ -548,7 +548,7 @@ def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int
         ``charge``; pairs with lower keys are joined first.
         """
         following, follows = after[k], True
-        fewest = float(min(rows[k], rows[following], least))
+        fewest = float(min(row_counts[k], row_counts[following], least))
         if sign is not None and fewest >= least:
             low, high = sums[k], sums[following]
             follows = bool(high[1] * low[0] * sign >= low[1] * high[0] * sign)
@@ -569,7 +569,7 @@ def _joined_levels(counts: np.ndarray, least: float, most: int | None, sign: int
             break
         second = after[k]
         sums[k] += sums[second]
-        rows[k], after[k], n_levels = sums[k].sum(), after[second], n_levels - 1
+        row_counts[k], after[k], n_levels = sums[k].sum(), after[second], n_levels - 1
         keys[k] = keys[second] = None
         if after[k] < len(sums):
             before[after[k]] = k

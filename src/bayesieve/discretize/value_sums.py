@@ -124,32 +124,32 @@ class Grid:
         """Return the number of rows, the lowest value and the highest value of each cell that has rows; three arrays
         (n,).
         """
-        rows = np.round(self.cells.counts[1:].sum(axis=1), 6)  # sums of fractions depend on their order
-        met = np.flatnonzero(rows > 0)
-        return rows[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
+        row_counts = np.round(self.cells.counts[1:].sum(axis=1), 6)  # sums of fractions depend on their order
+        met = np.flatnonzero(row_counts > 0)
+        return row_counts[met], self.cells.ends[0, 1:][met], self.cells.ends[1, 1:][met]
 
     def quantiles(self, n_cells: int) -> np.ndarray:
         """Return the ascending cuts of a new grid with at most ``n_cells`` cells of about equal numbers of rows, shape
         (at most n_cells - 1,).
         """
-        rows, low, high = self._filled()
-        if not rows.size:
+        row_counts, low, high = self._filled()
+        if not row_counts.size:
             return np.zeros(0)
-        last = np.cumsum(rows)
+        last = np.cumsum(row_counts)
         n_large = n_cells // 4
         n = n_cells - 2 * n_large
         at = last[-1] * np.arange(1, n) / n
-        cell = np.minimum(np.searchsorted(last, at), rows.size - 1)
-        share = np.clip((at - last[cell] + rows[cell]) / rows[cell], 0.0, 1.0)
+        cell = np.minimum(np.searchsorted(last, at), row_counts.size - 1)
+        share = np.clip((at - last[cell] + row_counts[cell]) / row_counts[cell], 0.0, 1.0)
         cuts = np.clip(low[cell] * (1.0 - share) + high[cell] * share, low[cell], high[cell])
-        large = np.flatnonzero(rows * max(1, n_large) >= last[-1])
+        large = np.flatnonzero(row_counts * max(1, n_large) >= last[-1])
         cuts = np.unique(np.concatenate([cuts, high[large], high[large[large > 0] - 1]]) + 0.0)
         return cuts[cuts < high[-1]]
 
     def is_too_full(self, n_cells: int) -> bool:
         """Return whether a cell with several distinct values has more than `_TOO_FULL` / ``n_cells`` of all rows."""
-        rows, low, high = self._filled()
-        return bool(np.any(rows[low < high] * n_cells > _TOO_FULL * rows.sum()))
+        row_counts, low, high = self._filled()
+        return bool(np.any(row_counts[low < high] * n_cells > _TOO_FULL * row_counts.sum()))
 
     def value_counts(self, n_distinct: int) -> ValueCounts:
         """Return the cells that have rows as the `ValueCounts` of a column, in which each cell is one entry.
@@ -430,6 +430,6 @@ def most_frequent(counts: ValueCounts, most: int) -> ValueCounts:
     """
     if len(counts.values) <= most:
         return counts
-    rows = np.round(counts.counts.sum(axis=1, dtype=float), 6)
-    chosen = np.sort(np.argsort(-rows, kind="stable")[:most])
+    row_counts = np.round(counts.counts.sum(axis=1, dtype=float), 6)
+    chosen = np.sort(np.argsort(-row_counts, kind="stable")[:most])
     return _only(counts, chosen)

@@ -233,12 +233,12 @@ def _training_rows(card: Scorecard, feature: Feature) -> np.ndarray:
     """Return the number (or weight) of training rows in each cell of a feature, shape (n_cells + 1,). The last entry
     counts rows whose value has no cell.
     """
-    rows, n_rows = feature.counts.sum(axis=1), float(card.class_counts.sum())
+    row_counts, n_rows = feature.counts.sum(axis=1), float(card.class_counts.sum())
     # With the option min_count, each count is rounded to a multiple of it, an error of up to half of it. Differences
     # that rounding explains do not count as rows without a cell.
     rounding = max(_ROUNDING * n_rows, card.provenance.get("min_count", 0) / 2 * feature.counts.size)
-    without_cell = n_rows - float(rows.sum())
-    return np.append(rows, without_cell if without_cell > rounding else 0.0)
+    without_cell = n_rows - float(row_counts.sum())
+    return np.append(row_counts, without_cell if without_cell > rounding else 0.0)
 
 
 def _shifts(card: Scorecard, shift: np.ndarray) -> dict[str, np.ndarray]:

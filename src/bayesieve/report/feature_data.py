@@ -148,12 +148,12 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
         grid = _grid(feature.levels, words)
     every = [[code] for code in range(cells.n_levels)]
     lines = every if grid is not None else cell_lines(feature, least)  # the grid refers to cells by position
-    rows, levels = feature.counts.sum(axis=1), [{*feature.level_of_cell[line].tolist()} for line in lines]
-    shown = [rows[line].sum() >= least and len(codes) == 1 for line, codes in zip(lines, levels, strict=True)]
+    row_counts, levels = feature.counts.sum(axis=1), [{*feature.level_of_cell[line].tolist()} for line in lines]
+    shown = [row_counts[line].sum() >= least and len(codes) == 1 for line, codes in zip(lines, levels, strict=True)]
     # Means over the cells of each line, weighted by their training rows.
     both = np.hstack([feature.contributions, evidence])
     means = [
-        both[line[0]] if len(line) == 1 else np.average(both[line], axis=0, weights=rows[line] + 1e-300)
+        both[line[0]] if len(line) == 1 else np.average(both[line], axis=0, weights=row_counts[line] + 1e-300)
         for line in lines
     ]
     columns: dict[str, list[Any]] = {
@@ -162,7 +162,7 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
         "low": [low[line[0]] if is_shown else None for line, is_shown in zip(lines, shown, strict=True)],
         "high": [high[line[-1]] if is_shown else None for line, is_shown in zip(lines, shown, strict=True)],
         "is_missing": [cells.missing_code in line for line in lines],
-        "rows": [float(rows[line].sum()) for line in lines],
+        "rows": [float(row_counts[line].sum()) for line in lines],
         "counts": [feature.counts[line].sum(axis=0).tolist() for line in lines],
         "contributions": [mean[:n_classes].tolist() for mean in means],
         "evidence": in_five_digits([mean[n_classes:].tolist() for mean in means]),
@@ -187,23 +187,23 @@ def cell_lines(feature: Feature, least: int) -> list[list[int]]:
     Intervals with few rows are joined with their neighbours, other cells with cells of the same level, and small levels
     with each other.
     """
-    rows, cells = feature.counts.sum(axis=1), feature.cells
+    row_counts, cells = feature.counts.sum(axis=1), feature.cells
     lines: list[list[int]] = []
     few: list[int] = []  # cells of all levels with few rows
     for level in dict.fromkeys(feature.level_of_cell.tolist()):
         codes = np.flatnonzero(feature.level_of_cell == level).tolist()
-        if rows[codes].sum() < least:
+        if row_counts[codes].sum() < least:
             few += codes
             continue
         ordered = [code for code in codes if cells.groups is None and code >= cells.n_special_levels]
-        rest = sorted((code for code in codes if code not in ordered), key=lambda code: rows[code] < least)
+        rest = sorted((code for code in codes if code not in ordered), key=lambda code: row_counts[code] < least)
         for part in (ordered, rest):
             first = len(lines)
             for code in part:
-                if len(lines) == first or rows[lines[-1]].sum() >= least:
+                if len(lines) == first or row_counts[lines[-1]].sum() >= least:
                     lines.append([])
                 lines[-1].append(code)
-            if len(lines) > first + 1 and rows[lines[-1]].sum() < least:
+            if len(lines) > first + 1 and row_counts[lines[-1]].sum() < least:
                 lines[-2:] = [lines[-2] + lines[-1]]
     return [*lines, few] if few else lines
 

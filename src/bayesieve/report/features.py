@@ -66,14 +66,16 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
     adds, errors = record.contributions[:, j], record.total_errors[:-1, j]
     if other is not None:
         adds, errors = adds - record.contributions[:, other], errors + record.total_errors[:-1, other]
-    rows = record.counts.sum(axis=1)
-    shares = [count / total if total else None for count, total in zip(record.counts[:, j].tolist(), rows, strict=True)]
+    row_counts = record.counts.sum(axis=1)
+    shares = [
+        count / total if total else None for count, total in zip(record.counts[:, j].tolist(), row_counts, strict=True)
+    ]
     bounds = [bounds_of(record.cells, code) for code in range(record.cells.n_levels)]
     cells: list[Interval] = [
         (finite_or_none(bound.get("low")), finite_or_none(bound.get("high")), n)
-        for bound, n in zip(bounds, rows.tolist(), strict=True)
+        for bound, n in zip(bounds, row_counts.tolist(), strict=True)
     ]
-    numbers = (rows.tolist(), shares, adds.tolist(), (adds - errors).tolist(), (adds + errors).tolist())
+    numbers = (row_counts.tolist(), shares, adds.tolist(), (adds - errors).tolist(), (adds + errors).tolist())
     lines = [
         (label, *line, low, high)
         for label, *line, (low, high, _) in zip(words.levels(record.cells, full=True), *numbers, cells, strict=True)

@@ -324,15 +324,15 @@ def with_mean_for_unseen(feature: Feature, additions: np.ndarray, *, shrinks: bo
     levels without training rows contribute this mean plus ``additions``, shape (n_cells, n_classes) in nats; otherwise
     ``additions`` are not used.
     """
-    table, rows = feature.contributions, feature.counts.sum(axis=1)
-    mean = mean_line(table, rows)
+    table, row_counts = feature.contributions, feature.counts.sum(axis=1)
+    mean = mean_line(table, row_counts)
     if shrinks:
         empty = np.asarray(feature.levels.counts).sum(axis=1)[feature.level_of_cell] == 0
         neutral = neutral_cells(empty, start_of_curve(feature.levels, feature.cells))
         table = np.where(neutral[:, None], mean + additions, table)
         if feature.sign and neutral.any():
-            table = monotone(table, rising_cells(feature.cells, feature.sign), rows)
-            mean = mean_line(table, rows)
+            table = monotone(table, rising_cells(feature.cells, feature.sign), row_counts)
+            mean = mean_line(table, row_counts)
     return replace(feature, contributions=table, unseen=mean)
 
 
@@ -377,7 +377,7 @@ def _recounted(feature: Feature, counts: np.ndarray, smoothing: Smoothing) -> np
     old = np.asarray(feature.levels.counts, dtype=float)
     if feature.weight == 0 or np.array_equal(old, counts):
         return np.zeros_like(feature.contributions)
-    after, before = (_logs(feature.levels, rows, smoothing) for rows in (counts, old))
+    after, before = (_logs(feature.levels, of_levels, smoothing) for of_levels in (counts, old))
     change = feature.weight * (after - before)[feature.level_of_cell]
     return change - change.mean(axis=1, keepdims=True)
 
@@ -386,8 +386,8 @@ def _logs(levels: FeatureLevels, counts: np.ndarray, smoothing: Smoothing) -> np
     """Return log P(level | class), shape (n_levels, n_classes), from ``counts`` of the same shape and the ``smoothing``
     of the model. Levels without rows are treated as in the fit.
     """
-    logs, rows = log_probabilities_of_tables([counts], float(counts.sum()), smoothing)[0], counts.sum(axis=1)
-    return filled(logs, rows, rows == 0, levels.n_levels) if isinstance(smoothing, Shrinkage) else logs
+    logs, row_counts = log_probabilities_of_tables([counts], float(counts.sum()), smoothing)[0], counts.sum(axis=1)
+    return filled(logs, row_counts, row_counts == 0, levels.n_levels) if isinstance(smoothing, Shrinkage) else logs
 
 
 def _provenance(
@@ -437,8 +437,8 @@ def updated(
         _with_rows(feature, coded.counts.feature(k), grids.get(k), levels_by_id)
         for k, feature in enumerate(card.features)
     ]
-    n_old, before, rows = card.class_counts.sum(), card.class_shares, coded.counts.class_counts
-    shares = (before * n_old + rows) / (n_old + rows.sum())
+    n_old, before, new_class_counts = card.class_counts.sum(), card.class_shares, coded.counts.class_counts
+    shares = (before * n_old + new_class_counts) / (n_old + new_class_counts.sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         beyond = np.where(before > 0, _unseen_row(card) - np.log(before), 0.0)
     features = [replace(f, contributions=f.contributions - f.unseen, unseen=0.0 * f.unseen) for f in counted]
@@ -450,12 +450,13 @@ def updated(
             for old, new in zip(card.features, features, strict=True)
         ]
     else:
-        now = (rows + shares) / (rows.sum() + 1.0)  # class shares of the new rows, smoothed
+        now = (new_class_counts + shares) / (new_class_counts.sum() + 1.0)  # class shares of the new rows, smoothed
         with np.errstate(divide="ignore"):
             start, drift = beyond + np.log(now), np.where(before > 0, np.log(now) - np.log(before), 0.0)
         offset = replace(card, intercept=start, features=tuple(features))
         features, change, remaining_errors = _refit(offset, features, cells, classes, coded.weights, drift)
-        beyond, shared = beyond + change * rows.sum() / (n_old + rows.sum()), shared * remaining_errors[:, None]
+        beyond = beyond + change * new_class_counts.sum() / (n_old + new_class_counts.sum())
+        shared = shared * remaining_errors[:, None]
     with np.errstate(divide="ignore"):
         base = beyond + np.log(shares)
     provenance = {**card.provenance, "n_rows": card.provenance["n_rows"] + classes.size}
@@ -471,11 +472,11 @@ def updated(
 
 
 def _with_rows(
-    feature: Feature, rows: np.ndarray, grid: np.ndarray | None, levels_by_id: dict[int, FeatureLevels]
+    feature: Feature, new_counts: np.ndarray, grid: np.ndarray | None, levels_by_id: dict[int, FeatureLevels]
 ) -> Feature:
     """Return the feature with the counts of new rows added.
 
-    ``rows`` (n_cells, n_classes) are the new rows by cell and class. For a pair, ``grid`` (n_levels of the first
+    ``new_counts`` (n_cells, n_classes) are the new rows by cell and class. For a pair, ``grid`` (n_levels of the first
     column, n_levels of the second, n_classes) holds them by levels of its columns; otherwise it is None.
     ``levels_by_id`` maps the identity of old levels to updated levels: single columns add theirs, and pairs use them.
     """
@@ -486,13 +487,13 @@ def _with_rows(
         parts = [levels_by_id.get(id(part), part) for part in old.parts]
         levels: FeatureLevels = replace(old, parts=tuple(parts), cells=cell_counts)
     else:
-        by_level = np.zeros((old.n_levels, rows.shape[1]))
-        np.add.at(by_level, feature.level_of_cell, rows)
+        by_level = np.zeros((old.n_levels, new_counts.shape[1]))
+        np.add.at(by_level, feature.level_of_cell, new_counts)
         levels = levels_by_id[id(old)] = replace(old, counts=np.asarray(old.counts) + by_level)
     cells = levels
     if feature.is_split:
-        cells = replace(feature.cells, counts=feature.counts + rows)
-    return replace(feature, levels=levels, cells=cells, counts=feature.counts + rows)
+        cells = replace(feature.cells, counts=feature.counts + new_counts)
+    return replace(feature, levels=levels, cells=cells, counts=feature.counts + new_counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -678,9 +679,9 @@ def _shares(feature: Feature, codes: np.ndarray) -> np.ndarray:
     """Return the share of a feature's training rows in each cell, shape (n_cells,). Return zeros if all new rows have a
     cell; ``codes`` (n_rows,) are their cells, and unseen values have the code n_cells.
     """
-    rows = feature.counts.sum(axis=1)
-    inside = not codes.size or int(codes.max()) < rows.size
-    return np.zeros(rows.size) if inside else rows / max(float(rows.sum()), np.finfo(float).tiny)
+    row_counts = feature.counts.sum(axis=1)
+    inside = not codes.size or int(codes.max()) < row_counts.size
+    return np.zeros(row_counts.size) if inside else row_counts / max(float(row_counts.sum()), np.finfo(float).tiny)
 
 
 def _directions(feature: Feature) -> Any:
@@ -693,8 +694,8 @@ def _directions(feature: Feature) -> Any:
     alone = np.ones(len(feature.counts))
     if not feature.is_split or feature.kind != "numeric":
         return diags_array(alone)
-    first, rows = feature.cells.n_special_levels, feature.counts.sum(axis=1) + np.finfo(float).tiny
-    waves = np.column_stack([np.ones(rows.size), cosines_over(rows, first, _N_WAVES)])[first:]
+    first, row_counts = feature.cells.n_special_levels, feature.counts.sum(axis=1) + np.finfo(float).tiny
+    waves = np.column_stack([np.ones(row_counts.size), cosines_over(row_counts, first, _N_WAVES)])[first:]
     waves *= np.sqrt(1.0 - _ALONE) / np.linalg.norm(waves, axis=1, keepdims=True)
     alone[first:] *= np.sqrt(_ALONE)
     return hstack([csr_array(np.pad(waves, ((first, 0), (0, 0)))), diags_array(alone)])

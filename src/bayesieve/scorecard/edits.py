@@ -177,9 +177,9 @@ def _averaged(feature: Feature, group_of_cell: np.ndarray) -> Feature:
     ``group_of_cell`` (n_cells,) is the group of each cell. Error components that cells share with other features are
     averaged before they are squared. The attributes ``levels`` and ``cells`` stay unchanged; the caller replaces them.
     """
-    rows, size = feature.counts.sum(axis=1), np.bincount(group_of_cell)
-    total = np.bincount(group_of_cell, rows)[group_of_cell]
-    share = np.where(total > 0, rows, 1.0) / np.where(total > 0, total, size[group_of_cell])
+    row_counts, size = feature.counts.sum(axis=1), np.bincount(group_of_cell)
+    total = np.bincount(group_of_cell, row_counts)[group_of_cell]
+    share = np.where(total > 0, row_counts, 1.0) / np.where(total > 0, total, size[group_of_cell])
     variances = logit_variances(feature.standard_errors**2)
     single = np.maximum(variances - (feature.factors**2).sum(axis=2), 0.0)
     factors = summed(share[:, None, None] * feature.factors, group_of_cell)
@@ -338,12 +338,12 @@ def with_values(feature: Feature, card: Scorecard, values: Mapping[Any, Any]) ->
     if not isinstance(values, Mapping) or not values:
         raise ValueError(f"set needs a dict from levels of {feature.name!r} to contributions, got {values!r:.80}.")
     table, errors, factors = feature.table.copy(), feature.standard_errors.copy(), feature.factors.copy()
-    rows, done = np.append(feature.counts.sum(axis=1), 1.0), np.zeros(len(table), dtype=bool)
+    row_counts, done = np.append(feature.counts.sum(axis=1), 1.0), np.zeros(len(table), dtype=bool)
     before, after = [], []
 
     def text(label: str, cells: np.ndarray) -> str:
         """Return ``label`` with the mean contribution of the cells at the positions ``cells`` as text."""
-        weights = rows[cells] if rows[cells].any() else None
+        weights = row_counts[cells] if row_counts[cells].any() else None
         return f"{label}: {_nats_text(np.average(table[cells], axis=0, weights=weights), card)}"
 
     for which, value in values.items():
@@ -427,8 +427,8 @@ def rising(feature: Feature, sign: int, side: int) -> tuple[Feature, str, str]:
     if feature.contributions.shape[1] != 2:
         raise ValueError("monotone needs a model of two classes; for more classes, set the contributions by hand.")
     line = rising_cells(feature.cells, sign_of_second := side * int(sign))
-    old, rows = np.diff(feature.contributions, axis=1)[line, 0], feature.counts.sum(axis=1)
-    edited = replace(feature, contributions=risen(feature.contributions, line, rows), sign=sign_of_second)
+    old, row_counts = np.diff(feature.contributions, axis=1)[line, 0], feature.counts.sum(axis=1)
+    edited = replace(feature, contributions=risen(feature.contributions, line, row_counts), sign=sign_of_second)
     return edited, f"{np.count_nonzero(np.diff(old) < 0)} of {old.size - 1} steps against {int(sign):+d}", "none"
 
 

@@ -167,7 +167,7 @@ class Feature(ShortRepr):
         because the weight is hardly affected by rare levels. Contributions set by hand have no error.
         """
         of_classes, level = self.standard_errors**2, self.level_of_cell
-        rows, of_level = self.counts.sum(axis=1), np.asarray(self.levels.counts)
+        row_counts, of_level = self.counts.sum(axis=1), np.asarray(self.levels.counts)
         weight = min(self.weight, 1.0)
         bias = float(weight > 0) * (1.0 - weight**2) / (1.0 + of_level.sum(axis=1) / _RARE)  # no bias at weight 0
         if not self.is_split or self.kind != "numeric":  # the errors of curves already include their bias
@@ -177,7 +177,7 @@ class Feature(ShortRepr):
         of_classes = np.where(by_hand[:, None], 0.0, of_classes + bias_of_classes)
         variances = np.maximum(logit_variances(of_classes) - (self.factors**2).sum(axis=2), 0.0)
         numbers = np.diff(self.contributions, axis=1) if variances.shape[1] == 1 else self.contributions
-        typical = (rows @ numbers**2) / max(rows.sum(), np.finfo(float).tiny)
+        typical = (row_counts @ numbers**2) / max(row_counts.sum(), np.finfo(float).tiny)
         nothing = np.zeros((1, *self.factors.shape[1:]))
         return np.concatenate([self.factors, nothing]), np.concatenate([variances, typical[None]])
 
@@ -195,9 +195,9 @@ class Feature(ShortRepr):
         """Return the mean contribution of each level over its training rows, shape (n_levels, n_classes), in nats."""
         if not self.is_split:
             return self.contributions
-        rows = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
-        sums, of_level = (summed(values, self.level_of_cell) for values in (rows[:, None] * self.contributions, rows))
-        return sums / of_level[:, None]
+        row_counts = self.counts.sum(axis=1) + np.finfo(float).tiny  # a level may have no rows
+        sums = summed(row_counts[:, None] * self.contributions, self.level_of_cell)
+        return sums / summed(row_counts, self.level_of_cell)[:, None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -652,8 +652,8 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
     """
     if not feature.is_used:  # saves time, because most features of a wide table are not used
         return feature, np.zeros(feature.unseen.size)
-    contributions, rows = feature.contributions, feature.counts.sum(axis=1)
-    shares = rows / total
+    contributions, row_counts = feature.contributions, feature.counts.sum(axis=1)
+    shares = row_counts / total
     contributions, unseen = (
         contributions - contributions.mean(axis=1, keepdims=True),
         feature.unseen - feature.unseen.mean(),
@@ -665,7 +665,7 @@ def centred(feature: Feature, total: float) -> tuple[Feature, np.ndarray]:
     )  # exactly the common contribution if all cells have the same
     rounding = _ROUNDING * max(1.0, float(np.abs(contributions).max()))
     contributions, unseen = contributions - mean, unseen - mean
-    contributions[(rows == 0) & (np.abs(contributions) < rounding).all(axis=1)] = 0.0
+    contributions[(row_counts == 0) & (np.abs(contributions) < rounding).all(axis=1)] = 0.0
     unseen = np.where(np.abs(unseen).max() < rounding, 0.0, unseen)
     return replace(feature, contributions=contributions, unseen=unseen), mean
 
@@ -685,8 +685,8 @@ def with_importances(features: Sequence[Feature], class_counts: np.ndarray) -> t
             continue
         against = (contributions @ shares)[:, None] - contributions * shares
         away = contributions - against / np.maximum(1.0 - shares, np.finfo(float).tiny)
-        rows = feature.counts.sum(axis=1)
-        frequency = rows / max(rows.sum(), np.finfo(float).tiny)
+        row_counts = feature.counts.sum(axis=1)
+        frequency = row_counts / max(row_counts.sum(), np.finfo(float).tiny)
         sizes.append(float(frequency @ np.abs(away) @ shares))
     total = sum(sizes)
     scale = 1.0 / total if total > 0 else 0.0

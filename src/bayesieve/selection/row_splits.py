@@ -276,10 +276,10 @@ def pairs_of(splitter: Any, labels: np.ndarray, groups: Any = None, weights: np.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         if weights is None or np.all(weights):
             return list(splitter.split(np.zeros((labels.size, 1)), labels, groups))
-        rows = np.flatnonzero(weights)
-        groups = None if groups is None else np.asarray(groups)[rows]
-        pairs = splitter.split(np.zeros((rows.size, 1)), labels[rows], groups)
-        return [(rows[train], rows[test]) for train, test in pairs]
+        positions = np.flatnonzero(weights)
+        groups = None if groups is None else np.asarray(groups)[positions]
+        pairs = splitter.split(np.zeros((positions.size, 1)), labels[positions], groups)
+        return [(positions[train], positions[test]) for train, test in pairs]
 
 
 def _numbered(
@@ -307,16 +307,16 @@ def _numbered(
     return pairs_of(StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed), labels, groups, weights)
 
 
-def _positions(rows: Any, n_rows: int, subject: str) -> np.ndarray:
-    """Convert ``rows``, a mask (n_rows,) or positions, to an array of positions.
+def _positions(positions: Any, n_rows: int, subject: str) -> np.ndarray:
+    """Return ``positions``, which may also be a mask (n_rows,), as an array of positions.
 
     Raise ValueError, whose message starts with ``subject``, if there are none or they are not whole numbers from 0 to
     n_rows - 1.
     """
-    rows = np.asarray(rows)
-    if rows.dtype == bool and rows.shape == (n_rows,):
-        rows = np.flatnonzero(rows)
-    whole = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"
-    if not whole or rows.min() < 0 or rows.max() >= n_rows:
+    positions = np.asarray(positions)
+    if positions.dtype == bool and positions.shape == (n_rows,):
+        positions = np.flatnonzero(positions)
+    whole = positions.ndim == 1 and positions.size > 0 and positions.dtype.kind in "iu"
+    if not whole or positions.min() < 0 or positions.max() >= n_rows:
         raise ValueError(f"{subject} must be positions from 0 to {n_rows - 1}, at least one in every fold.")
-    return rows.astype(np.int64)
+    return positions.astype(np.int64)

@@ -247,8 +247,8 @@ def area_with_errors(score: np.ndarray, hit: np.ndarray, weights: np.ndarray | N
     auc = float(np.average(below[hit], weights=weights[hit]))
     errors = (np.where(hit, below, above) - auc) * weights / np.where(hit, n_hits, n_misses)
     for side in (hit, ~hit):
-        rows = effective_rows(weights[side], int(side.sum()))
-        errors[side] *= np.sqrt(rows / max(rows - 1, 0.5))
+        n_effective = effective_rows(weights[side], int(side.sum()))
+        errors[side] *= np.sqrt(n_effective / max(n_effective - 1, 0.5))
     return auc, errors
 
 

@@ -160,13 +160,13 @@ def class_position(classes: Any, label: Any, option: str) -> int:
         raise ValueError(f"{option} must be a class, one of {listing}, got {label!r:.80}.") from None
 
 
-def positive_position(classes: Any, rows: np.ndarray, positive: Any) -> int:
+def positive_position(classes: Any, row_counts: np.ndarray, positive: Any) -> int:
     """Return the position of the positive class.
 
     Parameters
     ----------
     classes : array of shape (n_classes,): labels.
-    rows : array of shape (n_classes,): number of rows (or weight) of each class.
+    row_counts : array of shape (n_classes,): number of rows (or weight) of each class.
     positive : label of the positive class. "majority" stands for the one of two classes with more rows, unless it is a
         label.
 
@@ -183,7 +183,7 @@ def positive_position(classes: Any, rows: np.ndarray, positive: Any) -> int:
             f"positive='majority', as in a scorecard, needs two classes, but the target has {len(labels)}; fit one "
             "model for each class."
         )
-    return int(rows[1] >= rows[0])
+    return int(row_counts[1] >= row_counts[0])
 
 
 def require_target(owner: Any, y: Any) -> None:
@@ -508,13 +508,13 @@ class Rows:
         counted = np.ones(codes.shape, dtype=bool) if self.weights is None else self.weights > 0
         return [np.flatnonzero((codes == code) & counted) for code in range(self.n_classes)]
 
-    def in_table(self, rows: np.ndarray) -> np.ndarray:
-        """Convert ``rows``, positions among these rows, to positions in the coded training table."""
-        return rows if self.positions is None else self.positions[rows]
+    def in_table(self, positions: np.ndarray) -> np.ndarray:
+        """Convert ``positions``, positions among these rows, to positions in the coded training table."""
+        return positions if self.positions is None else self.positions[positions]
 
-    def in_source(self, rows: np.ndarray) -> np.ndarray:
-        """Convert ``rows``, positions among these rows, to positions in the row order of the source."""
-        return rows if self.runs is None else self.runs.in_source(rows)
+    def in_source(self, positions: np.ndarray) -> np.ndarray:
+        """Convert ``positions``, positions among these rows, to positions in the row order of the source."""
+        return positions if self.runs is None else self.runs.in_source(positions)
 
     def take(self, positions: Any) -> Rows:
         """Return the rows at ``positions`` (positions, a slice or a boolean mask) as new `Rows`."""
@@ -584,7 +584,7 @@ class ClassRuns:
 
     def in_source(self, positions: np.ndarray) -> np.ndarray:
         """Convert ``positions`` (n,) in the order by class to positions in the order of the source, (n,)."""
-        rows = np.empty(len(positions), dtype=np.int64)
+        source_positions = np.empty(len(positions), dtype=np.int64)
         of_class = np.searchsorted(self.offsets, positions, side="right") - 1
         for code in np.unique(of_class).tolist():
             here = np.flatnonzero(of_class == code)
@@ -593,5 +593,5 @@ class ClassRuns:
             for run in np.unique(runs).tolist():
                 in_run = np.flatnonzero(self.codes[run * _RUN : (run + 1) * _RUN] == code)
                 there = runs == run
-                rows[here[there]] = run * _RUN + in_run[rank[there] - self._above[run, code]]
-        return rows
+                source_positions[here[there]] = run * _RUN + in_run[rank[there] - self._above[run, code]]
+        return source_positions

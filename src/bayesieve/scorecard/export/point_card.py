@@ -94,8 +94,8 @@ class Points(ShortRepr):
         self._of = np.repeat(np.arange(self._first.size), card.tables.n_lines)
         self._odds, self._intercept = card.log_odds(lines), float(card.log_odds(card.intercept))
         used = card.used_features
-        rows = [np.append(feature.counts.sum(axis=1) + np.finfo(float).tiny, 0) for feature in used]
-        self._share = np.concatenate([*(counts / counts.sum() for counts in rows), np.zeros(0)])
+        row_counts = [np.append(feature.counts.sum(axis=1) + np.finfo(float).tiny, 0) for feature in used]
+        self._share = np.concatenate([*(counts / counts.sum() for counts in row_counts), np.zeros(0)])
         if most is None:
             self.slope = float(np.log(2)) / float(given.pdo)
             self.offset = float(np.log(given.base_odds)) - self.slope * float(given.base_score)
@@ -311,11 +311,11 @@ class Points(ShortRepr):
         """
         words, cells, points = Wording.of(self.card), feature.cells, self.points[feature.name]
         by_hand = self.card.provenance.get("by_hand", ())
-        grid, rows = points[:-1], feature.counts
+        grid, row_counts = points[:-1], feature.counts
         if isinstance(cells, PairLevels):
-            grid, rows = points[cells._level_of_codes[:-1, :-1]], cells.cells
+            grid, row_counts = points[cells._level_of_codes[:-1, :-1]], cells.cells
         names = [words.named(part) for part in cells.by_column]
-        for texts, bounds, value, sums in _combined(cells.by_column, _ENDS, grid, rows, words, by_hand):
+        for texts, bounds, value, sums in _combined(cells.by_column, _ENDS, grid, row_counts, words, by_hand):
             text = texts[0] if len(names) == 1 else " & ".join(map(": ".join, zip(names, texts, strict=True)))
             line = {"feature": feature.name, "cell": text, "points": value}
             yield line | bounds | dict(zip(counts, sums, strict=False))
@@ -336,7 +336,7 @@ def _combined(
     parts: Sequence[FeatureLevels],
     ends: Sequence[str],
     grid: np.ndarray,
-    rows: np.ndarray,
+    row_counts: np.ndarray,
     words: Wording,
     by_hand: Collection[str],
 ) -> Iterator[tuple[list[str], dict[str, Any], int, list[float]]]:
@@ -351,12 +351,12 @@ def _combined(
     parts : levels of each column.
     ends : for each column, the suffix of the names of its bounds, such as "_2".
     grid : points, an integer array with one axis of length n_levels for each column.
-    rows : training rows, an array with the axes of ``grid`` and a last axis of length n_classes.
+    row_counts : training rows, an array with the axes of ``grid`` and a last axis of length n_classes.
     words : source of the texts of levels.
     by_hand : columns whose levels the user set.
     """
     if not parts:
-        yield [], {}, int(grid), rows.tolist()
+        yield [], {}, int(grid), row_counts.tolist()
         return
     level, new = parts[0], np.arange(parts[0].n_levels)
     if not (level.name in by_hand or any(words.given(level))):
@@ -367,7 +367,9 @@ def _combined(
     for code, text in enumerate(words.levels(level, full=True)):
         is_level, bounds = new == code, {**bounds_of(level, code), "is_missing": code == level.missing_code}
         suffixed = {name + ends[0]: value for name, value in bounds.items()}
-        inner = _combined(parts[1:], ends[1:], grid[is_level.argmax()], rows[is_level].sum(axis=0), words, by_hand)
+        inner = _combined(
+            parts[1:], ends[1:], grid[is_level.argmax()], row_counts[is_level].sum(axis=0), words, by_hand
+        )
         for texts, more, points, sums in inner:
             yield [text, *texts], suffixed | more, points, sums
 
