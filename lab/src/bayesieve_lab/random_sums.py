@@ -27,7 +27,9 @@ _ALLOWED = {
     "useful": Allowed.choice(True, False),
     "random_state": Allowed(
         "be None, a whole number of at least 0, a RandomState or a Generator",
-        *((None,), Integral, 0),
+        values=(None,),
+        number=Integral,
+        low=0,
         types=(np.random.RandomState, np.random.Generator),
     ),
 }

@@ -242,7 +242,10 @@ Smoothing = Literal["m-estimate"] | float | Shrinkage
 
 SMOOTHING_OPTION = Allowed(
     f"be 'm-estimate' or a positive number (Laplace's alpha, from {_LEAST_ALPHA} to {_LARGEST_ALPHA})",
-    *(("m-estimate",), Real, _LEAST_ALPHA, _LARGEST_ALPHA),
+    values=("m-estimate",),
+    number=Real,
+    low=_LEAST_ALPHA,
+    high=_LARGEST_ALPHA,
 )
 """Rule for options named ``smoothing``."""
 

@@ -432,9 +432,15 @@ class PairInformation:
         if self._kinds[features[0]] == self._kinds[others[0]] == _BINARY:
             a, b = self._place[features], self._place[others]
             ones, terms, most = self._ones, self._level_terms, self._entropies
-            sides = (table.take(columns, axis=1) for table in (ones, terms) for columns in (a, b))  # contiguous, always
             information = np.empty((features.size, others.size))
-            binary_information(counts, *sides, segments.sizes, self._logs, most[a], most[b], information)
+            # Copies made by `take` are contiguous in any case, which the kernel needs.
+            ones_a, ones_b, terms_a, terms_b = (
+                table.take(columns, axis=1) for table in (ones, terms) for columns in (a, b)
+            )
+            binary_information(
+                *(counts, ones_a, ones_b, terms_a, terms_b, segments.sizes, self._logs),
+                *(most[a], most[b], information),
+            )
             values = dependence.of_sums(information, most[a][:, None], most[b], float(segments.sizes.sum()))
         else:
             sums = np.zeros((4, features.size, others.size))

@@ -111,8 +111,13 @@ class Deciding:
         steps = {int(np.abs(curve.share - share).argmin()) for share in np.linspace(0, 1, _N_STEPS)}
         decided_at = int(np.abs(curve.share - weights[decided == 1].sum() / weights.sum()).argmin())
         points = sorted({*steps, decided_at, curve.best})
-        columns = (curve.share, curve.threshold, curve.profit, curve.low, curve.high)
-        thinned = ProfitCurve(*(column[points] for column in columns))
+        thinned = ProfitCurve(
+            share=curve.share[points],
+            threshold=curve.threshold[points],
+            profit=curve.profit[points],
+            low=curve.low[points],
+            high=curve.high[points],
+        )
         return replace(whole, score=meaning, curve=thinned, chosen=points.index(decided_at), gains=self._gains(rows))
 
     def _gains(self, rows: EvaluatedRows) -> tuple[float, float, float, float] | None:

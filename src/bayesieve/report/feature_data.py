@@ -177,7 +177,7 @@ def _cells(card: Scorecard, feature: Feature, words: Wording, least: int, others
         data["others"] = [others[line].sum(axis=0).tolist() for line in [*lines, [-1]]]
     intervals = list(zip(*(columns[name] for name in ("low", "high", "rows")), strict=True))
     ends = curve_ends(intervals) if feature.kind == "numeric" else None
-    return data if ends is None else data | {"ends": ends, "density": density_frame(intervals, *ends)}
+    return data if ends is None else data | {"ends": ends, "density": density_frame(intervals, ends[0], ends[1])}
 
 
 def cell_lines(feature: Feature, least: int) -> list[list[int]]:

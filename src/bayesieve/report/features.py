@@ -88,7 +88,7 @@ def feature_figure(card: Scorecard, feature: str, target_class: Any = None) -> F
         return Figure(title, caption, draw.template("bars"), {"rows": draw.columns(columns, lines)})
     inside = [line for line in lines if line[6] is not None or line[7] is not None]
     lines = [(*line[:6], *(a if b is None else b for a, b in zip(ends, line[6:], strict=True))) for line in inside]
-    frames = {"rows": draw.columns(columns, lines), "density": density_frame(cells, *ends)}
+    frames = {"rows": draw.columns(columns, lines), "density": density_frame(cells, ends[0], ends[1])}
     return Figure(title, f"{caption} Grey: training rows.", draw.template("steps"), frames)
 
 

@@ -42,7 +42,11 @@ SHARED_OPTIONS = {
     "max_seconds": Allowed("be None or a number of seconds of at least 0", (None,), Real, 0, np.inf),
     "random_state": Allowed(
         f"be None, a whole number from 0 to {2**32 - 1}, a RandomState or a Generator",
-        *((None,), Integral, 0, 2**32 - 1, (np.random.RandomState, np.random.Generator)),
+        values=(None,),
+        number=Integral,
+        low=0,
+        high=2**32 - 1,
+        types=(np.random.RandomState, np.random.Generator),
     ),
     "verbose": Allowed("be a whole number of at least 0", (True, False), Integral, 0),
     "validation_size": Allowed("lie between 0 and 1", (), Real, np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)),
