@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -366,6 +366,25 @@ class Saturation:
     wrong: float = np.inf
 
 
+class RatioMoves(NamedTuple):
+    """Candidates, the current subset with one feature added or dropped, as arguments for the compiled kernels.
+
+    Attributes
+    ----------
+    columns, lows, highs, kinds : (n_candidates,) where kernels find the levels of each feature, see `ClassBlock`.
+    starts, n_codes : (n_candidates,) first entry of each candidate in ``table``, and number of codes of the feature.
+    table : flat table of the factors by which the levels change the ratios.
+    """
+
+    columns: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    kinds: np.ndarray
+    starts: np.ndarray
+    n_codes: np.ndarray
+    table: np.ndarray
+
+
 @dataclass(frozen=True)
 class RatioScan:
     """Rows whose losses an added or dropped feature may change, and their ratios, as input of the kernels.
@@ -389,27 +408,25 @@ class RatioScan:
     log_scale: float
     wrong: np.ndarray
 
-    def blocks(self, moves: tuple[np.ndarray, ...]) -> Iterable[np.ndarray]:
+    def blocks(self, moves: RatioMoves) -> Iterable[np.ndarray]:
         """Yield one array for each block of rows, for kernels that add up sums block by block: the first row of each
         segment (rows of one class) in the block, then its end, (n_segments + 1,).
 
-        ``moves`` are the candidates, from `RowRatios.moves`; the more there are, the smaller are the blocks.
+        ``moves`` are the candidates; the more there are, the smaller are the blocks.
         """
-        n_others, n_moves = len(self.ratios), moves[0].size
+        n_others, n_moves = len(self.ratios), moves.columns.size
         if self.block.is_whole and n_others < VERY_MANY_CLASSES:
             return (self.block.offsets,)
         return self.block.blocks(8 * n_others + n_moves * self.block.codes.itemsize, n_others, n_moves)
 
-    def add(
-        self, kernel: Callable[..., None], moves: tuple[np.ndarray, ...], sums: np.ndarray, *facts: Any
-    ) -> np.ndarray:
+    def add(self, kernel: Callable[..., None], moves: RatioMoves, sums: np.ndarray, *facts: Any) -> np.ndarray:
         """Run a kernel on all blocks of rows; it adds its results for each candidate subset of features to ``sums``,
         which is returned.
 
         Parameters
         ----------
         kernel : compiled function of ratios, codes, offsets of the segments, ``facts``, ``moves`` and ``sums``.
-        moves : candidates, from `RowRatios.moves`.
+        moves : candidates.
         sums : array (n_candidates, ...) to add to.
         facts : further arguments of the kernel.
         """
@@ -466,28 +483,41 @@ class RowRatios(LogRatios):
         self._is_scanned[:] = True
         self._scanned_rows: np.ndarray | None = None
         self._scanned_block = block
-        self._no_move: tuple[np.ndarray, ...] | None = None
+        self._no_move: RatioMoves | None = None
         super().__init__(block, tables, prior_ratios)
 
-    def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return candidates, the current subset with one feature added or dropped, as arguments for the compiled
-        kernels: columns, lows, highs, kinds, starts and n_codes, each (n_candidates,), and a flat table of factors.
+    def moves(self, features: np.ndarray, adding: np.ndarray) -> RatioMoves:
+        """Return candidates, the current subset with one feature added or dropped.
 
         ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
         dropped.
         """
         table, starts = self.tables.gather(features, adding)
         block = self.block
-        places = block.columns[features], block.lows[features], block.highs[features], block.kinds[features]
-        return *places, starts, block.n_codes[features], table
+        return RatioMoves(
+            columns=block.columns[features],
+            lows=block.lows[features],
+            highs=block.highs[features],
+            kinds=block.kinds[features],
+            starts=starts,
+            n_codes=block.n_codes[features],
+            table=table,
+        )
 
-    def no_move(self) -> tuple[np.ndarray, ...]:
-        """Return the current subset as a single candidate, in the format of `moves`."""
+    def no_move(self) -> RatioMoves:
+        """Return the current subset as a single candidate."""
         if self._no_move is None:
             dtype = self.block.codes.dtype
-            first, code = np.zeros(1, dtype=np.int64), np.full(1, np.iinfo(dtype).max, dtype=dtype)
-            ones = np.ones(3 * self.block.n_segments * self.n_others)
-            self._no_move = first, code, code, np.zeros(1, dtype=np.uint8), first, np.full(1, 3), ones
+            first, highest_code = np.zeros(1, dtype=np.int64), np.full(1, np.iinfo(dtype).max, dtype=dtype)
+            self._no_move = RatioMoves(
+                columns=first,
+                lows=highest_code,
+                highs=highest_code,
+                kinds=np.zeros(1, dtype=np.uint8),
+                starts=first,
+                n_codes=np.full(1, 3),
+                table=np.ones(3 * self.block.n_segments * self.n_others),
+            )
         return self._no_move
 
     def multiply(self, features: Sequence[int], adding: Sequence[bool]) -> None:
@@ -505,12 +535,14 @@ class RowRatios(LogRatios):
             if self._clipped or self._n_multiplied >= self._max_moves:
                 return
             move = RowRatios.moves(self, np.array([feature]), np.array([add]))
-            column, *place = (values[0] for values in move[:-1])
+            codes = scan.block.codes[move.columns[0]]
             self._n_multiplied += 1
             is_too_large = False
             for bounds in scan.blocks(move):
-                code = scan.block.codes[column]
-                is_too_large |= multiply_ratios(scan.ratios, code, bounds, *place, move[-1], np.exp(self._highest))
+                is_too_large |= multiply_ratios(
+                    *(scan.ratios, codes, bounds, move.lows[0], move.highs[0], move.kinds[0]),
+                    *(move.starts[0], move.n_codes[0], move.table, np.exp(self._highest)),
+                )
             if is_too_large:
                 return
         self._scan = scan
@@ -679,7 +711,7 @@ class LogLoss(Criterion):
         rows.free_memory()  # probabilities are invalid after a path
         return sums
 
-    def sums(self, rows: RowRatios | RowJoints, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios | RowJoints, moves: RatioMoves | JointMoves) -> np.ndarray:
         """Return the sum of log losses over the rows for each candidate subset of features, (n_candidates, 1), in nats.
 
         ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
@@ -688,15 +720,20 @@ class LogLoss(Criterion):
         from bayesieve.criteria._kernels import LANES, log_loss_sums
 
         if isinstance(rows, RowJoints):
+            assert isinstance(moves, JointMoves)
             return rows.sums(moves)
+        assert isinstance(moves, RatioMoves)
         scan = rows.scan()
-        block, losses = scan.block, np.zeros(moves[0].size)
+        block, losses = scan.block, np.zeros(moves.columns.size)
         by_row = rows.tables.largest_log_factor > _MAX_MULTIPLIED
         products = np.empty((losses.size, 2, LANES))
         for number, bounds in enumerate(scan.blocks(moves)):
             is_last = bool(bounds[-1] == block.offsets[-1])
-            of_rows = scan.ratios, scan.base, block.codes, bounds, block.weights
-            log_loss_sums(*of_rows, *moves, by_row, products, number == 0, is_last, losses)
+            log_loss_sums(
+                *(scan.ratios, scan.base, block.codes, bounds, block.weights),
+                *moves,
+                *(by_row, products, number == 0, is_last, losses),
+            )
         return (losses + scan.log_scale)[:, None]
 
 
@@ -743,6 +780,24 @@ class MAPCost(LogLoss):
         features; ``class_totals`` is not used.
         """
         return sums[:, 0] + self._prior[n_selected]
+
+
+class JointMoves(NamedTuple):
+    """Candidates, the current subset with one feature added or dropped, as arguments for the compiled kernels.
+
+    Attributes
+    ----------
+    columns, lows, highs, kinds : (n_candidates,) where kernels find the levels of each feature, see `ClassBlock`.
+    starts : (n_candidates,) first line of each candidate in the table of factors.
+    true_sums : (n_candidates,) change in the sum over rows of log P(level | true class), in nats.
+    """
+
+    columns: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    kinds: np.ndarray
+    starts: np.ndarray
+    true_sums: np.ndarray
 
 
 class RowJoints:
@@ -801,12 +856,13 @@ class RowJoints:
             if self._left == 0:
                 return
             self._left -= 1
-            *move, true_sums = self.moves(np.array([feature]), np.array([add]))
-            place = [values[0] for values in move]
-            joint, block = self._joint, self.block
+            move, block = self.moves(np.array([feature]), np.array([add])), self.block
             for bounds in self._blocks(1):
-                multiply_joint(joint, block.codes, bounds, block.weights, *place, self._factors, self._lead)
-            self._lead[0] -= true_sums[0]
+                multiply_joint(
+                    *(self._joint, block.codes, bounds, block.weights, move.columns[0], move.lows[0], move.highs[0]),
+                    *(move.kinds[0], move.starts[0], self._factors, self._lead),
+                )
+            self._lead[0] -= move.true_sums[0]
 
     def iterate(self, subsets: np.ndarray) -> Iterator[None]:
         """Make each of several subsets of features the current one in turn, and yield after each.
@@ -825,39 +881,44 @@ class RowJoints:
             self._start()
         return self
 
-    def sums(self, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+    def sums(self, moves: JointMoves) -> np.ndarray:
         """Return the sum of log losses over the rows for each candidate subset of features, shape (n_candidates, 1), in
         nats.
-
-        ``moves`` are the candidates, from `moves` or `no_move`.
         """
         from bayesieve.criteria._kernels import joint_sums
 
         self.scan()
-        *places, true_sums = moves
-        sums = np.zeros(true_sums.size)
+        sums, block = np.zeros(moves.columns.size), self.block
         for bounds in self._blocks(sums.size):
-            joint_sums(self._joint, self.block.codes, bounds, self.block.weights, *places, self._factors, sums)
-        return (sums + self._lead - true_sums)[:, None]
+            joint_sums(
+                *(self._joint, block.codes, bounds, block.weights, moves.columns, moves.lows, moves.highs),
+                *(moves.kinds, moves.starts, self._factors, sums),
+            )
+        return (sums + self._lead - moves.true_sums)[:, None]
 
-    def moves(self, features: np.ndarray, adding: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return candidates, the current subset with one feature added or dropped, as arrays (n_candidates,): columns,
-        lows, highs, kinds and starts for the compiled kernels, and the change in the sum over rows of log P(level |
-        true class), in nats.
+    def moves(self, features: np.ndarray, adding: np.ndarray) -> JointMoves:
+        """Return candidates, the current subset with one feature added or dropped.
 
         ``features`` (n_candidates,) are positions of features; ``adding`` is a mask of those that are added, not
         dropped.
         """
-        *places, starts = self._added(features)
+        columns, lows, highs, kinds, starts = self._added(features)
+        starts = starts + np.where(adding, 0, self._starts[-1])
         true_sums = np.where(adding, 1.0, -1.0) * self._true_sums[features]
-        return *places, starts + np.where(adding, 0, self._starts[-1]), true_sums
+        return JointMoves(columns, lows, highs, kinds, starts, true_sums)
 
-    def no_move(self) -> tuple[np.ndarray, ...]:
-        """Return the current subset as a single candidate, in the format of `moves`."""
-        highest = np.iinfo(self.block.codes.dtype).max
-        nothing = np.full(1, highest, dtype=self.block.codes.dtype)
-        last = np.array([len(self._factors) - 2])  # for level 0, and 1 of the highest code
-        return np.zeros(1, dtype=np.int64), nothing, nothing, np.zeros(1, dtype=np.uint8), last, np.zeros(1)
+    def no_move(self) -> JointMoves:
+        """Return the current subset as a single candidate."""
+        dtype = self.block.codes.dtype
+        highest_code = np.full(1, np.iinfo(dtype).max, dtype=dtype)
+        return JointMoves(
+            columns=np.zeros(1, dtype=np.int64),
+            lows=highest_code,
+            highs=highest_code,
+            kinds=np.zeros(1, dtype=np.uint8),
+            starts=np.array([len(self._factors) - 2]),  # for level 0, and 1 of the highest code
+            true_sums=np.zeros(1),
+        )
 
     def _start(self) -> None:
         """Compute the joint probabilities of the current subset from logarithms."""

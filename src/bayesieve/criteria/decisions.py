@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesieve.criteria.base import Criterion, RowRatios, Saturation
+from bayesieve.criteria.base import Criterion, RatioMoves, RowRatios, Saturation
 from bayesieve.criteria.scored_rows import ClassBlock, RatioTables
 from bayesieve.words import listed
 
@@ -28,7 +28,7 @@ class Error(Criterion):
         """
         return Saturation(right=_SURE, wrong=_SURE)
 
-    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: RatioMoves) -> np.ndarray:
         """Return the number (or weight) of misclassified rows of each class for each candidate subset of features,
         (n_candidates, n_classes).
 
@@ -37,7 +37,7 @@ class Error(Criterion):
         """
         from bayesieve.criteria._decision_kernels import wrong_sums
 
-        scan, sums = rows.scan(), np.zeros((moves[0].size, rows.n_others + 1))
+        scan, sums = rows.scan(), np.zeros((moves.columns.size, rows.n_others + 1))
         return scan.add(wrong_sums, moves, sums, scan.block.classes, scan.block.weights) + scan.wrong_by_class()
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:
@@ -162,7 +162,7 @@ class Precision(_OneClass):
         # With more than two classes, a move may change one wrong decision into another one.
         return Saturation(right=_SURE, wrong=_SURE if n_classes == 2 else np.inf)
 
-    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: RatioMoves) -> np.ndarray:
         """Return counts (or weights) of rows for each candidate subset of features, (n_candidates, n_classes).
 
         For every other class, they are the rows predicted as the class of the criterion; for that class itself, its
@@ -227,7 +227,7 @@ class ExpectedCost(Criterion):
         """Return None: no rows are skipped, because decisions depend on the costs."""
         return None  # no rows are skipped, because decisions depend on the costs
 
-    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: RatioMoves) -> np.ndarray:
         """Return the total cost of the decisions of each candidate subset of features, (n_candidates, 1).
 
         ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
@@ -235,7 +235,7 @@ class ExpectedCost(Criterion):
         """
         from bayesieve.criteria._decision_kernels import cost_sums
 
-        scan, sums = rows.scan(), np.zeros(moves[0].size)
+        scan, sums = rows.scan(), np.zeros(moves.columns.size)
         return scan.add(cost_sums, moves, sums, scan.block.classes, scan.block.weights, self._costs)[:, None]
 
     def __repr__(self) -> str:
@@ -316,7 +316,7 @@ class Benefit(Criterion):
         # No rows are skipped, because decisions depend on the benefits.
         return BenefitRows(block, tables, prior_ratios, expected, true)
 
-    def sums(self, rows: BenefitRows, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+    def sums(self, rows: BenefitRows, moves: RatioMoves) -> np.ndarray:
         """Return the total benefit of the decisions of each candidate subset of features, (n_candidates, 1).
 
         ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
@@ -324,7 +324,7 @@ class Benefit(Criterion):
         """
         from bayesieve.criteria._decision_kernels import benefit_sums
 
-        sums = np.full(moves[0].size, rows.of_first)
+        sums = np.full(moves.columns.size, rows.of_first)
         return rows.scan().add(benefit_sums, moves, sums, rows.gains, rows.gained)[:, None]
 
     def values(self, sums: np.ndarray, n_selected: np.ndarray, class_totals: np.ndarray) -> np.ndarray:

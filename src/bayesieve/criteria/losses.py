@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bayesieve.criteria.base import SURE, Criterion, RatioScan, RowRatios, Saturation
+from bayesieve.criteria.base import SURE, Criterion, RatioMoves, RatioScan, RowRatios, Saturation
 from bayesieve.criteria.scored_rows import TWO_WAY, ClassBlock, RatioTables
 
 _ROWS_AT_ONCE = 1 << 13  # rows whose probabilities stay in the cache
@@ -35,7 +35,7 @@ class Brier(Criterion):
         # the others.
         return Saturation(right=SURE, wrong=SURE if n_classes == 2 else np.inf)
 
-    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: RatioMoves) -> np.ndarray:
         """Return the sum of squared errors over the rows for each candidate subset of features, (n_candidates, 1),
         halved for two classes.
 
@@ -45,7 +45,7 @@ class Brier(Criterion):
         from bayesieve.criteria._kernels import squared_error_sums
 
         scan = rows.scan()
-        squares = scan.add(squared_error_sums, moves, np.zeros(moves[0].size), scan.block.weights)
+        squares = scan.add(squared_error_sums, moves, np.zeros(moves.columns.size), scan.block.weights)
         n_wrong = 2.0 * scan.wrong.sum()
         return (0.5 if len(scan.ratios) == 1 else 1.0) * (squares + n_wrong)[:, None]
 
@@ -67,7 +67,7 @@ class ErrorProbability(Criterion):
         """Return the condition under which no single added or dropped feature can change P(true class) of a row."""
         return Saturation(right=SURE, wrong=SURE)
 
-    def sums(self, rows: RowRatios, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+    def sums(self, rows: RowRatios, moves: RatioMoves) -> np.ndarray:
         """Return the sum over rows of 1 - P(true class) for each candidate subset of features, (n_candidates, 1).
 
         ``rows`` holds the rows with their probabilities under the current subset, ``moves`` the candidate subsets, from
@@ -75,7 +75,7 @@ class ErrorProbability(Criterion):
         """
         from bayesieve.criteria._kernels import probability_sums
 
-        scan, kinds = rows.scan(), moves[3]
+        scan, kinds = rows.scan(), moves.kinds
         block = scan.block
         right = np.zeros(kinds.size)
         fused = (kinds == TWO_WAY) & _supports_two_way(scan)
@@ -83,15 +83,15 @@ class ErrorProbability(Criterion):
             right[fused] = _two_way_right(scan, _selected_moves(moves, fused))
         if not fused.all():
             several = _selected_moves(moves, ~fused) if fused.any() else moves
-            right[~fused] = scan.add(probability_sums, several, np.zeros(several[0].size), block.weights)
+            right[~fused] = scan.add(probability_sums, several, np.zeros(several.columns.size), block.weights)
         first, end = block.offsets[[0, -1]]
         scanned = block.weights[first:end].sum() if block.weights.size else end - first
         return (scanned - right + scan.wrong.sum())[:, None]
 
 
-def _selected_moves(moves: tuple[np.ndarray, ...], chosen: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the candidates marked in the mask ``chosen`` (n_candidates,); ``moves`` come from `RowRatios.moves`."""
-    return *(values[chosen] for values in moves[:-1]), moves[-1]
+def _selected_moves(moves: RatioMoves, chosen: np.ndarray) -> RatioMoves:
+    """Return the candidates marked in the mask ``chosen`` (n_candidates,)."""
+    return moves._replace(**{name: getattr(moves, name)[chosen] for name in moves._fields if name != "table"})
 
 
 def _supports_two_way(scan: RatioScan) -> bool:
@@ -104,19 +104,20 @@ def _supports_two_way(scan: RatioScan) -> bool:
     return not scan.block.weights.size and len(scan.ratios) in (1, 2, 3) and scan.block.n_rows >= filled_up
 
 
-def _two_way_right(scan: RatioScan, moves: tuple[np.ndarray, ...]) -> np.ndarray:
+def _two_way_right(scan: RatioScan, moves: RatioMoves) -> np.ndarray:
     """Return the sums of P(true class) over the rows, shape (n_candidates,), for candidates that add or drop a feature
     of two levels.
 
-    ``scan`` holds the rows, ``moves`` the candidates, from `RowRatios.moves`.
+    ``scan`` holds the rows, ``moves`` the candidates.
     """
     from bayesieve.criteria._kernels import BLOCK, FEWEST, two_way_sums
 
-    columns, lows, _, _, starts, n_codes, table = moves
-    sums, near = np.zeros(columns.size), np.empty((len(scan.ratios), BLOCK))
-    ratios, near_ratios, codes = tuple(scan.ratios), tuple(near), scan.block.codes
+    sums, near = np.zeros(moves.columns.size), np.empty((len(scan.ratios), BLOCK))
     for bounds in scan.blocks(moves):
-        two_way_sums(ratios, near_ratios, codes, bounds, columns, lows, starts, n_codes, table, sums)
+        two_way_sums(
+            *(tuple(scan.ratios), tuple(near), scan.block.codes, bounds, moves.columns, moves.lows),
+            *(moves.starts, moves.n_codes, moves.table, sums),
+        )
     padding = (-np.diff(scan.block.offsets) % FEWEST).sum()
     return sums - padding
 
