@@ -18,6 +18,7 @@ import pytest
 
 from bayesieve import SelectiveNB
 from bayesieve.scorecard.export.plan import Plan
+from tests.cases import mostly_slow
 from tests.scorecard.exported import CASES, case, hostile, probabilities
 
 formualizer = pytest.importorskip("formualizer")
@@ -69,8 +70,7 @@ def of_workbook(model: SelectiveNB, rows: pl.DataFrame) -> list[list[Any]]:
     return [[own if isinstance(own, float) else np.nan for own in line] for line in computed(model, rows)[0]]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", mostly_slow(HELD, ["indicators", "numbers", "nothing", "durations"]))
 def test_probabilities(name: str) -> None:
     model, frame = case(name)
     rows = held(model, frame)
@@ -88,7 +88,7 @@ def test_probabilities(name: str) -> None:
 def test_reasons_of_the_applicant(name: str) -> None:
     model, frame = case(name)
     rows = held(model, frame)
-    names, data = list(Plan.of(model.scorecard_, {}).columns), model.export(to="excel", rows=1)
+    names, data, points = list(Plan.of(model.scorecard_, {}).columns), model.export(to="excel", rows=1), model.points()
     for row in rows[:6].iter_rows(named=True):
         book = formualizer.load_workbook_bytes(data)
         for line, column in enumerate(names, 4):
@@ -99,6 +99,7 @@ def test_reasons_of_the_applicant(name: str) -> None:
         words = Plan.of(model.scorecard_, {}).words
         assert [text for text in shown if text] == [words.name(own) for own in model.reasons(one)["column"].to_list()]
         assert book.evaluate_cell("Score", 5, 5) == pytest.approx(model.predict_proba(one)[0, 1], abs=1e-12)
+        assert book.evaluate_cell("Score", 6, 5) == points.score(one)[0]
 
 
 @pytest.mark.parametrize("name", ["all kinds", "all kinds, three classes"])

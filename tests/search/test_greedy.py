@@ -24,6 +24,7 @@ from bayesieve.search import (
 )
 from tests.criteria.coded_tables import coded_table, slow_cost
 from tests.limits import Watch
+from tests.search.test_contract import models_of
 
 
 def problem_of(coded: CodedTable, criterion: object = None, *, halves: bool = False) -> SubsetProblem:
@@ -66,6 +67,12 @@ def test_phases_take_turns_until_one_finds_nothing_better(coded: CodedTable, dir
             assert (points[0].value, points[0].size) == (best.value, best.size)
             assert found.beats(best) == (start < trace.n_starts - 1)
         best = found if best is None or found.beats(best) else best
+
+
+def test_moves_that_lead_to_the_same_subset_are_one_model(coded: CodedTable) -> None:
+    trace = GreedySearch("forward-backward", every_move=True).run(problem_of(coded, halves=True))
+    subsets = [subset for subset, _ in models_of(trace)]
+    assert trace.n_models == len({*subsets}) < len(subsets)
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward", "forward-backward", "backward-forward", "fast"])
