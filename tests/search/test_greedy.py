@@ -69,6 +69,16 @@ def test_phases_take_turns_until_one_finds_nothing_better(coded: CodedTable, dir
         best = found if best is None or found.beats(best) else best
 
 
+@pytest.mark.parametrize("until_best", [True, False])
+def test_a_forward_search_ends_at_the_best_value_there_can_be(until_best: bool) -> None:
+    codes = np.array([[0, 1] * 20, [0] * 20 + [1] * 20, [0, 0, 1, 1] * 10], dtype=np.uint8)
+    coded = CodedTable(codes, np.full(3, 2), ("a", "b", "c"), class_codes=codes[1], classes=np.arange(2))
+    search = GreedySearch("forward", until_best=until_best)
+    moves = search.run(SubsetProblem.of(coded, 1.0, Error())).walk_moves(0)
+    assert moves.feature.tolist()[0] == 1
+    assert moves.feature.size == (1 if until_best else 3)
+
+
 def test_moves_that_lead_to_the_same_subset_are_one_model(coded: CodedTable) -> None:
     trace = GreedySearch("forward-backward", every_move=True).run(problem_of(coded, halves=True))
     subsets = [subset for subset, _ in models_of(trace)]

@@ -76,6 +76,10 @@ def test_a_quick_search_can_be_thorough(limits: Limits) -> None:
 def test_seeds_and_the_order_of_walks() -> None:
     runs = [MultiStart(seed=seed, n_starts=5).run(PROBLEM) for seed in (3, 3, 4)]
     assert records(runs[0]) == records(runs[1]) != records(runs[2])
+    walks = {tuple(run.moves.at(run.walk(k)).feature.tolist()) for run in runs[1:] for k in range(5)}
+    many = MultiStart(n_starts=50).run(PROBLEM)
+    walks |= {tuple(many.moves.at(many.walk(k)).feature.tolist()) for k in range(50)}
+    assert len(walks) == 60
     one = MultiStart(seed=3, n_starts=1).run(PROBLEM)
     assert [row for row in records(runs[0]) if row[0] == 0] == records(one)
 

@@ -151,6 +151,7 @@ def small() -> SearchTrace:
         {"chosen": [0, 4]},
         {"chosen": [0, 0]},
         {"again": [1]},
+        {"again": [0]},  # of a feature that is absent
     ],
 )
 def test_damaged_json_is_refused(damage: dict[str, object]) -> None:
