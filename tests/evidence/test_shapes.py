@@ -22,6 +22,11 @@ def test_special_cells_keep_their_contributions() -> None:
     counted = np.array([[3.0, -3.0], [1.0, -1.0], [0.0, 0.0]])
     lines = lines_between_levels(np.arange(3), np.array([5.0, 1.0, 1.0]), 1, counted)
     assert_array_equal(lines[0], counted[0])
+    of_level, ones = np.repeat([0, 1, 2, 3], [1, 4, 2, 4]), np.ones(11)
+    counted = np.array([[3.0, -3.0], [1.0, -1.0], [0.0, 0.0], [-0.5, 0.5]])
+    lines = lines_between_levels(of_level, ones, 1, counted[of_level])
+    without = lines_between_levels(of_level[1:] - 1, ones[1:], 0, counted[of_level[1:]])
+    assert_allclose(lines, [counted[0], *without], atol=1e-8)
     one_level = lines_between_levels(np.array([0, 1, 1]), np.ones(3), 1, counted[[0, 1, 1]])
     assert_array_equal(one_level, counted[[0, 1, 1]])
 
