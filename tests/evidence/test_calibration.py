@@ -27,7 +27,7 @@ from bayesieve.evidence.calibration import (
     fit_weights,
     share_of_effective_rows,
 )
-from bayesieve.evidence.fitting import fit_evidence, slope_variances, values_explain_more
+from bayesieve.evidence.fitting import counting_variances, fit_evidence, slope_variances, values_explain_more
 from bayesieve.evidence.inclusion import log_bayes_of_cells
 from bayesieve.evidence.terms import FitOptions
 from bayesieve.table import FeatureLevels, Rows, as_table
@@ -309,6 +309,20 @@ def test_the_error_of_a_weight_is_that_of_a_logistic_slope() -> None:
     expected = (odds / 2) ** 2 / ((rows * p * (1 - p)) @ odds**2)
     np.testing.assert_allclose(slope_variances(counts, logs), np.stack([expected] * 2, axis=1), rtol=0.2)
     assert not slope_variances(counts, np.zeros((3, 2))).any()
+    np.testing.assert_allclose(slope_variances(counts * 1e-3, logs), 1e3 * slope_variances(counts, logs))
+
+
+def test_errors_of_weighted_evidence_are_those_of_counts_and_of_the_weight() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    a = np.where(rng.random(600) < 0.6, y, rng.integers(0, 3, 600))
+    X = pl.DataFrame({name: np.where(rng.random(600) < 0.8, a, 3).astype(str) for name in "abc"})  # redundant
+    features = SelectiveNB("all", calibrate="weights", pairs=0).fit(X, y).scorecard_.used_features
+    assert not {feature.weight for feature in features} & {0.0, 1.0}
+    for feature in features:
+        counts = np.asarray(feature.levels.counts)
+        variances = counting_variances(counts) + slope_variances(counts, feature.contributions / feature.weight)
+        np.testing.assert_allclose(feature.standard_errors, feature.weight * np.sqrt(variances), rtol=1e-6)
 
 
 def test_effective_rows_of_unequal_weights() -> None:
