@@ -283,3 +283,15 @@ def test_moved_steps_keep_to_the_limit_of_levels() -> None:
     grid = pl.DataFrame({"a": np.repeat(np.linspace(-4, 4, 2001), 2), "b": np.tile([-1.0, 1.0], 2001)})
     by_a = np.diff(model.scorecard_.joint(grid), axis=1).reshape(2001, 2)
     assert 2 <= 1 + np.count_nonzero((np.diff(by_a, axis=0) != 0).any(axis=1)) <= 4
+
+
+def test_rows_without_a_level_in_one_column_are_in_no_cell_of_a_surface() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 1500))
+    y = rng.random(1500) < 1 / (1 + np.exp(-3 * np.sin(2 * a) * b))
+    is_missing = rng.random(1500) < 0.1
+    X = pl.DataFrame({"a": pl.Series(a).set(pl.Series(is_missing), None), "b": b})
+    model = SelectiveNB(levels={"a": {"missing": "unseen"}}).fit(X, y)
+    (surface,) = (feature for feature in model.scorecard_.used_features if feature.kind == "pair")
+    counts = [int(np.sum(y[~is_missing] == label)) for label in (False, True)]
+    assert surface.counts.sum(axis=0).tolist() == counts
