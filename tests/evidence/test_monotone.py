@@ -150,6 +150,13 @@ def test_the_nearest_monotone_evidence() -> None:
     np.testing.assert_allclose(after[cells], best.x, atol=1e-4)
 
 
+def test_cells_without_rows_are_ordered_and_change_no_others() -> None:
+    contrast, rows = np.array([0.0, 2.0, -1.0, 1.0, 5.0, 4.0, 9.0]), np.array([3.0, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0])
+    fitted = monotone(contrast[:, None] * [-0.5, 0.5], np.arange(7), rows)
+    # Of cells without rows, the second and third have the mean 0.5 of both, and the fifth ends at its upper neighbour.
+    np.testing.assert_allclose(np.diff(fitted)[:, 0], [0.0, 0.5, 0.5, 1.0, 4.0, 4.0, 9.0])
+
+
 def test_levels_in_the_wrong_order_are_merged() -> None:
     probabilities = np.array([[0.1, 0.3], [0.3, 0.1], [0.2, 0.3], [0.1, 0.0999], [0.3, 0.2001]])
     levels = np.array([1, 2, 3, 4])

@@ -169,6 +169,19 @@ def test_curvatures_of_two_classes_are_exact() -> None:
     np.testing.assert_allclose(np.linalg.inv(steps.astype(float) @ steps.T), matrix, atol=2e-3)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_curvatures_of_rows_have_the_trace_of_second_derivatives(n_classes: int) -> None:
+    """Logits of several classes add up to zero, so that all but one of their derivatives count."""
+    weights = np.random.default_rng(0).random(40) + 0.5
+    of = problem(6, n_classes, weights=weights)
+    point = np.random.default_rng(1).normal(scale=0.3, size=(of.design.n_parameters, of.design.n_logits))
+    logits, of_rows = of.logits_and_curvature(of.design.basis @ point, point[of.design.intercept], rows_of(of))
+    chances = np.exp(log_softmax(of_classes(logits), axis=1))
+    traces = weights * (1.0 - (chances**2).sum(axis=1))  # of diag(p) - p p'
+    share = logit_scale(of.design.n_logits).share
+    np.testing.assert_allclose(of_rows.sum(axis=1) * share, traces / (2.0 if n_classes == 2 else 1.0), rtol=1e-12)
+
+
 def test_the_curvature_of_all_rows_is_that_of_their_cells() -> None:
     weights = np.random.default_rng(0).random(40) + 0.5
     of = problem(7, 2, shapes=[CURVE, Shape.free(3), replace(CURVE, single_cells=True), APART], weights=weights)
