@@ -25,6 +25,7 @@ from bayesieve.evidence.calibration import (
     LeaveOneOutLoss,
     calibrate,
     fit_weights,
+    informative_rows,
     share_of_effective_rows,
 )
 from bayesieve.evidence.fitting import counting_variances, fit_evidence, slope_variances, values_explain_more
@@ -323,6 +324,13 @@ def test_errors_of_weighted_evidence_are_those_of_counts_and_of_the_weight() -> 
         counts = np.asarray(feature.levels.counts)
         variances = counting_variances(counts) + slope_variances(counts, feature.contributions / feature.weight)
         np.testing.assert_allclose(feature.standard_errors, feature.weight * np.sqrt(variances), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_all_rows_of_equally_frequent_classes_are_informative(n_classes: int) -> None:
+    assert informative_rows(np.full(n_classes, 50.0)) == pytest.approx(50.0 * n_classes)
+    assert informative_rows(np.append(np.full(n_classes, 50.0), 0.0)) == pytest.approx(50.0 * n_classes)
+    assert informative_rows(np.append(1.0, np.full(n_classes - 1, 0.0))) == 0.0
 
 
 def test_effective_rows_of_unequal_weights() -> None:
