@@ -70,6 +70,7 @@ INSIDE = {
     "cli/test_predict.py": {"bayesieve.engine.progress"},  # interrupted between two blocks of rows
     "cli/test_process.py": {"bayesieve.evidence._kernels"},  # kernels as they are before anything is compiled
     "report/sample.py": {"bayesieve.evaluation.judged", "bayesieve.evaluation.performance"},  # figures without a model
+    "report/test_report_page.py": {"bayesieve.evaluation.rule_effects"},  # effects of rules without a model
 }
 
 

@@ -20,7 +20,7 @@ from bayesieve.report.feature_data import by_chance, cell_lines
 from bayesieve.report.features import curve_ends, density_frame
 from bayesieve.report.report import column_lines, page_data, search_parts
 from bayesieve.report.tables import shared_tables
-from bayesieve.table.frames import as_table
+from bayesieve.table import as_table
 from tests.report.markup import read, texts
 from tests.report.sample import synthetic
 
