@@ -715,3 +715,15 @@ def test_a_pair_of_few_categories_is_found_in_a_table_of_nothing_else(n_rows: in
     repeated = X.with_columns(y=pl.Series(y)).group_by("first", "second", "y").len()
     weighted = SelectiveNB(random_state=0).fit(repeated["first", "second"], repeated["y"], repeated["len"])
     np.testing.assert_allclose(weighted.predict_proba(X), model.predict_proba(X), atol=1e-6)
+
+
+def test_rows_that_are_certain_of_a_class_show_no_effect_on_it() -> None:
+    rng = np.random.default_rng(0)
+    classes, codes = rng.integers(0, 3, 600), rng.integers(0, 3, (1, 600)).astype(np.uint8)
+    offset = np.zeros((600, 3))
+    offset[:, 2] = np.where(classes == 2, 20.0, -20.0)
+    certain = EvidenceProblem.of_rows(codes, [Shape.free(3)], offset, classes, np.ones(600))
+    effects = solve(certain, roughly=True).effects
+    assert effects is not None
+    assert 0.0 < effects.squares[0, 0].max() < 0.1
+    assert effects.squares[0, 2].max() < 1e-4

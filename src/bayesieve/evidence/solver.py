@@ -57,6 +57,7 @@ _FOLDS, _STEPS_OF_FOLD, _ROUNDS_NEARBY = 5, 8, 4
 _LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # accepted distances of a parameter from its optimum, in standard errors
 _SLOPE_OF_CLASSES = 1e-7  # for several classes; the loss is then within about 1e-12 nats of the optimum
 _DIGITS_OF_VARIANCES = 2  # decimals of log variances
+_LEAST_CURVATURE = 1.0  # rows that predict a class with certainty say nothing about further effects on it
 FEW_ROWS = 20_000
 """Number of rows up to which fitting many weak features is worth the time."""
 
@@ -336,7 +337,7 @@ class VarianceSearch:
 
         # Divide squared effects by the curvature of all rows (that of the intercept), then combine groups by feature.
         logs *= share
-        squares /= self.curvature.dense[:, -1, -1, None]
+        squares /= np.maximum(self.curvature.dense[:, -1, -1, None], _LEAST_CURVATURE)
         by_feature = []
         for of_groups in (averaged_log_bayes(logs), logs, squares):
             sums = np.zeros((len(self.whole.shapes), *of_groups.shape[1:]))
