@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy.special import logit
 from sklearn.metrics import log_loss
 
 from bayesieve import SelectiveNB
@@ -183,6 +184,26 @@ def jumps(quick: bool) -> Iterator[Line]:
     )
 
 
+def pure(quick: bool) -> Iterator[Line]:
+    """Levels that look pure in a sample, although one row in 150 belongs to the other class."""
+    for n_rows, most in ((5000, 0.01), (50_000, 0.0015))[: 1 if quick else None]:
+        figures = []
+        for seed in range(1 if quick else 3):
+            train, new = tables.samples(tables.nearly_pure_levels, n_rows, N_NEW, seed)
+            model = fit(train.X, train.y)
+            excess = tables.loss(model, new.X, new.y) - log_loss(new.y, new.probabilities)
+            true = np.abs(logit(new.probabilities)).max()
+            figures.append((np.abs(tables.log_odds(model, new.X)).max(), excess, true))
+        largest, excess, true = np.max(figures, axis=0)
+        yield Line(
+            f"Levels with one row in 150 of the other class, {n_rows:,} rows: largest log odds of new rows (the truth "
+            f"has {true:.1f}), and excess over the log loss of the truth",
+            f"{largest:.1f}, {excess:.4f}",
+            f"at most 10, {most}",
+            largest <= 10.0 and excess <= most,
+        )
+
+
 def interactions(quick: bool) -> Iterator[Line]:
     """Pairs of numeric columns that are informative only together."""
     cases: tuple[tuple[tables.Generator, int, float, str], ...] = (
@@ -279,7 +300,20 @@ def order(arguments: Any) -> Iterator[Line]:
 
 CASES: dict[str, Callable[[bool], Iterator[Line]]] = {
     case.__name__: case
-    for case in (noise, chance, weak, shuffled, wide_noise, wide_binary, cliffs, jumps, interactions, intervals, errors)
+    for case in (
+        noise,
+        chance,
+        weak,
+        shuffled,
+        wide_noise,
+        wide_binary,
+        cliffs,
+        jumps,
+        pure,
+        interactions,
+        intervals,
+        errors,
+    )
 }
 
 

@@ -164,6 +164,18 @@ def rare_levels(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.n
     return columns, 0.8 * effects[0, codes[0]] + 0.5 * effects[1, codes[1]] + 0.6 * x
 
 
+def nearly_pure_levels(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
+    """An amount that is 0 in nine of ten rows, otherwise one of forty sums of unequal frequency; each sum has about one
+    row in 150 of its rarer class, in an order without meaning. Two columns have straight effects.
+    """
+    sums, signs = 1000.0 + 250.0 * np.arange(40), np.random.default_rng(5).choice([-1.0, 1.0], 40)
+    shares = np.random.default_rng(6).permutation(1.0 / np.arange(1, 41))
+    at, x = random.choice(40, n_rows, p=shares / shares.sum()), random.normal(size=(n_rows, 2))
+    is_sum = random.random(n_rows) < 0.1
+    columns = {"amount": np.where(is_sum, sums[at], 0.0), "x": x[:, 0], "w": x[:, 1]}
+    return columns, np.where(is_sum, 5.0 * signs[at], -1.0) + 0.8 * x[:, 0] - 0.4 * x[:, 1]
+
+
 def correlated_curves(random: np.random.Generator, n_rows: int) -> tuple[Columns, np.ndarray]:
     """Six columns with correlations of .6, of which a line, a bend, and a curve matter."""
     x = np.sqrt(0.6) * random.normal(size=(n_rows, 1)) + np.sqrt(0.4) * random.normal(size=(n_rows, 6))

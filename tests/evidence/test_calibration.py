@@ -65,7 +65,9 @@ def shrunk_ratios(here: np.ndarray, classes: np.ndarray, n_classes: int, smoothi
     """Logarithms of (observed + c) / (expected + c) rows of each class among the rows ``here``."""
     of_class = np.bincount(classes, minlength=n_classes)
     expected, observed = of_class * here.mean(), np.bincount(classes[here], minlength=n_classes)
-    prior = smoothing.rows / n_classes / (1 + (n_classes * expected / 20) ** 3 if smoothing.fades else 1)
+    least = 1 / (2 * n_classes) if smoothing.fades else 1.0
+    fading = least + (1 - least) / (1 + (n_classes * expected / 20) ** 3)
+    prior = fading * smoothing.rows / n_classes
     return np.log((observed + prior) / (expected + prior))
 
 

@@ -1,4 +1,4 @@
-"""Curves of numeric columns are those of the basis functions, straight between the middles of levels."""
+"""Curves of numeric columns are those of the basis functions, with lines in place of steps between levels."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from bayesieve.evidence.shapes import Shape
 from bayesieve.evidence.terms import lines_between_levels
 
 
-def test_lines_pass_through_the_middles_of_the_levels() -> None:
-    of_level = np.repeat([0, 1, 2], [4, 2, 4])
+def test_lines_join_the_middles_of_levels_of_equal_size() -> None:
+    of_level = np.repeat([0, 1, 2], 4)
     counted = np.array([[1.0, -1.0], [0.0, 0.0], [-0.5, 0.5]])[of_level]
-    lines = lines_between_levels(of_level, np.ones(10), 0, counted)
-    # Middles in rows: 2, 5 and 8; the first cell ends at 1, so that its middle is at .5.
-    assert_allclose(lines[:, 0], np.interp(np.arange(10) + 0.5, [2, 5, 8], [1.0, 0.0, -0.5]), atol=1e-8)
+    lines = lines_between_levels(of_level, np.ones(12), 0, counted)
+    # Middles in rows: 2, 6 and 10; the first cell ends at 1, so that its middle is at .5.
+    assert_allclose(lines[:, 0], np.interp(np.arange(12) + 0.5, [2, 6, 10], [1.0, 0.0, -0.5]), atol=1e-8)
+
+
+def test_a_small_level_changes_few_rows_of_a_large_one() -> None:
+    of_level = np.repeat([0, 1, 2], [20, 2, 20])
+    counted = np.array([[1.0, -1.0], [-6.0, 6.0], [1.0, -1.0]])[of_level]
+    lines = lines_between_levels(of_level, np.ones(42), 0, counted)
+    assert_array_equal(np.delete(lines, [19, 20, 21, 22], axis=0), np.delete(counted, [19, 20, 21, 22], axis=0))
+    assert_allclose(lines[19:23, 0], [-0.75, -4.25, -4.25, -0.75])
 
 
 def test_special_cells_keep_their_contributions() -> None:

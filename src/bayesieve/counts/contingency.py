@@ -185,7 +185,7 @@ def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
 _LEAST_ALPHA, _LARGEST_ALPHA = 1e-280, 1e100  # beyond, ratios of probabilities leave the range of floats
 
 
-_FADING_ROWS = 20.0  # rows of a level, with balanced classes, at which fading pseudo-rows are halved
+_FADING_ROWS = 20.0  # rows of a level, with balanced classes, at which half of the fading pseudo-rows are left
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,9 @@ class Shrinkage:
     rows : float
         Pseudo-rows added to the observed and to the expected rows of a level, over all classes.
     fades : bool
-        Whether pseudo-rows decrease with the expected rows, so that frequent levels can be nearly pure.
+        Whether pseudo-rows decrease with the expected rows, so that frequent levels can be nearly pure. With J classes,
+        the share 1 / (2 J) remains: n rows of one of two classes get log odds of at most log(8 n + 1) beyond those of
+        all rows (benchmarks/decisions/pure_levels.md).
     """
 
     rows: float
@@ -232,7 +234,8 @@ class Shrinkage:
         expected = n_rows * class_counts / np.maximum(total, np.finfo(float).tiny)
         prior: Any = self.rows / n_classes
         if self.fades:
-            prior = prior / (1.0 + (n_classes * expected / _FADING_ROWS) ** 3)
+            least = 0.5 / n_classes
+            prior = prior * (least + (1.0 - least) / (1.0 + (n_classes * expected / _FADING_ROWS) ** 3))
         ratios: np.ndarray = np.log(counts + prior) - np.log(expected + prior)
         return ratios + np.log((n_rows + self.rows) / (total + self.rows * n_levels))
 

@@ -19,7 +19,7 @@ TRIED_VARIANCES = np.array([0.01, 0.03, 0.1, 0.3, 1.0])
 TRIED_ROWS_PER_CLASS = np.array([0.5, 1.5, 5.0, 15.0, 50.0, 150.0])
 """Rows for each class that Dirichlet priors of cells are worth, which a Bayes factor averages over: log odds of two
 classes of equal size have variances of 9.9 to 0.013 (benchmarks/decisions/inclusion.md)."""
-LEAST_PROBABILITY = 0.65
+LEAST_PROBABILITY = 0.7
 """Posterior probability of an effect from which a feature stays in the model (benchmarks/decisions/inclusion.md)."""
 # Largest share of features with an effect, so that each needs evidence (benchmarks/decisions/inclusion.md).
 _MOST_SHARE = 0.85

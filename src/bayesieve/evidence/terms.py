@@ -27,7 +27,6 @@ N_CELLS = 64
 LEAST_ROWS_OF_VALUE = 2
 """Number of rows from which a category is a cell of its own; the rarer categories of a group share a cell."""
 
-_LEAST_SHARE = 1e-9
 _MOST_SINGLE = 1 << 20  # largest number of coefficients of single cells; the fit stores about 25 arrays of that size
 
 
@@ -220,8 +219,10 @@ def split_levels(
 
 
 def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int, counted: np.ndarray) -> np.ndarray:
-    """Return counted contributions, (n_cells, n_classes), interpolated linearly between the middles of neighbouring
-    levels.
+    """Return counted contributions, (n_cells, n_classes), with lines instead of steps between neighbouring levels.
+
+    The line between two levels is centred at their cut. On both sides, it covers half of the rows of the smaller level:
+    it joins the middles of levels of equal size, but a small level changes little of a large one.
 
     Parameters
     ----------
@@ -233,13 +234,13 @@ def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int,
     firsts = np.flatnonzero(np.diff(of_level[n_special:], prepend=-1))
     if firsts.size < 2:
         return counted
-    total = float(rows.sum())  # empty neighbouring levels have equal middles
-    weights = np.maximum(rows[n_special:] + np.finfo(float).eps * total, _LEAST_SHARE * total)
-    ranks = np.cumsum(weights) - weights / 2
-    middles = np.add.reduceat(weights * ranks, firsts) / np.add.reduceat(weights, firsts)
-    distinct = np.append(True, middles[1:] > np.maximum.accumulate(middles)[:-1])
-    steps = counted[n_special:][firsts[distinct]]
-    lines = np.stack([np.interp(ranks, middles[distinct], step) for step in steps.T], axis=1)
+    ends = np.cumsum(rows[n_special:])
+    middles, bounds = ends - rows[n_special:] / 2, np.concatenate([[0.0], ends[firsts[1:] - 1], ends[-1:]])
+    sizes = np.diff(bounds)
+    half = np.minimum(sizes[:-1], sizes[1:]) / 2
+    knots = np.stack([bounds[1:-1] - half, bounds[1:-1] + half], axis=1).ravel()
+    of_knots = np.repeat(counted[n_special:][firsts], 2, axis=0)[1:-1]
+    lines = np.stack([np.interp(middles, knots, of_class) for of_class in of_knots.T], axis=1)
     return np.concatenate([counted[:n_special], lines])
 
 
