@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bayesieve.evidence import steps
+from bayesieve.evidence.inclusion import averaged_log_bayes
 from bayesieve.evidence.steps import cut_grid, move_cuts
 
 Arrays = tuple[np.ndarray, np.ndarray]
@@ -64,3 +66,37 @@ def test_cuts_move_to_the_rows_between_which_classes_change(rows: Arrays) -> Non
     first, second = move_cuts(rows, *slopes, [np.array([0, 1, 24, 40]), fixed], (1, 30))
     assert first.tolist() == [0, 1, 17, 40]
     assert np.array_equal(second, fixed)
+
+
+@pytest.mark.parametrize("n_special", [0, 1, 2])
+def test_cuts_are_those_that_gain_most_one_after_the_other(n_special: int) -> None:
+    n_cuts = set()
+    for seed in range(60):  # special cells hardly ever decide
+        rng = np.random.default_rng(seed)
+        signs = rng.choice([-1.0, 1.0], 3)[np.minimum(np.arange(10) // 3, 2)]
+        curvature = rng.uniform(1.0, 6.0, (10, 3, 1))
+        gradient = rng.normal(size=(10, 3, 1)) * np.sqrt(curvature) + (signs * rng.uniform(1, 4))[:, None, None]
+        gradient[:, 1] *= -1.0
+        gradient[:n_special] *= 4.0
+        curvature[:n_special] *= 4.0
+
+        def gain(cuts: list[int], gradient: np.ndarray = gradient, curvature: np.ndarray = curvature) -> float:
+            bounds = np.sort([*range(n_special + 1), *cuts])
+            sums = [np.add.reduceat(table, bounds, axis=0) for table in (gradient, curvature)]
+            both = steps._log_bayes(*sums), steps._log_bayes(*(table.sum(axis=1, keepdims=True) for table in sums))
+            rectangles, alone = (float(averaged_log_bayes(logs.sum(axis=0))) for logs in both)
+            return rectangles - max(alone, 0.0)
+
+        cuts, cost, left = list[int](), 0.0, list(range(n_special + 1, 10))
+        while left:
+            best = max(left, key=lambda cut: gain([*cuts, cut]))
+            following = steps._log_choices(9 - n_special, len(cuts) + 1)
+            if gain([*cuts, best]) - following <= gain(cuts) - cost:
+                break
+            cuts, cost = [*cuts, best], following
+            left.remove(best)
+        bounds, found = steps._cut(gradient, curvature, n_special)
+        assert bounds.tolist() == sorted([*range(n_special + 1), *cuts, 10])
+        assert found == pytest.approx(cost)
+        n_cuts.add(len(cuts))
+    assert {0, 1, 2} <= n_cuts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -18,11 +19,13 @@ from bayesieve.classifier.plan import FitPlan
 from bayesieve.classifier.report_data import report_data
 from bayesieve.engine.progress import Clock
 from bayesieve.evidence import joint_fit, surfaces as module
+from bayesieve.evidence.calibration import CalibrationRows
 from bayesieve.evidence.inclusion import TRIED_VARIANCES, averaged_log_bayes
-from bayesieve.evidence.surfaces import pair_gains
+from bayesieve.evidence.surfaces import Surface, SurfaceAxis, pair_gains
+from bayesieve.table import FeatureLevels
 from bayesieve.table.pair_levels import PairLevels
 from tests.cases import mostly_slow
-from tests.limits import Limits
+from tests.limits import Limits, Watch
 
 
 def frame(seed: int, n_rows: int, *, noise: float = 1.0) -> tuple[pl.DataFrame, np.ndarray]:
@@ -207,7 +210,7 @@ def test_a_number_of_pairs_limits_surfaces() -> None:
     X, y = frame(7, 1500)
     for most in (0, 1, 2):
         model = SelectiveNB(pairs=most).fit(X, y)
-        assert sum(isinstance(level, PairLevels) for level in model.encoder_.levels_) <= most
+        assert sum(isinstance(level, PairLevels) for level in model.encoder_.levels_) == most
     named = SelectiveNB(pairs=[("c", "d")]).fit(X, y)
     assert [level.name for level in named.encoder_.levels_ if isinstance(level, PairLevels)] == ["c × d"]
 
@@ -285,13 +288,79 @@ def test_moved_steps_keep_to_the_limit_of_levels() -> None:
     assert 2 <= 1 + np.count_nonzero((np.diff(by_a, axis=0) != 0).any(axis=1)) <= 4
 
 
-def test_rows_without_a_level_in_one_column_are_in_no_cell_of_a_surface() -> None:
+@pytest.mark.parametrize(
+    "log_odds", [lambda a, b: 3 * np.sin(2 * a) * b, lambda a, b: 3 * np.sign(a * b)], ids=["smooth", "steps"]
+)
+def test_rows_without_a_level_in_one_column_are_in_no_cell_of_a_surface(log_odds: Any) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 1500))
-    y = rng.random(1500) < 1 / (1 + np.exp(-3 * np.sin(2 * a) * b))
+    y = rng.random(1500) < expit(log_odds(a, b))
     is_missing = rng.random(1500) < 0.1
     X = pl.DataFrame({"a": pl.Series(a).set(pl.Series(is_missing), None), "b": b})
     model = SelectiveNB(levels={"a": {"missing": "unseen"}}).fit(X, y)
     (surface,) = (feature for feature in model.scorecard_.used_features if feature.kind == "pair")
     counts = [int(np.sum(y[~is_missing] == label)) for label in (False, True)]
     assert surface.counts.sum(axis=0).tolist() == counts
+
+
+def axis(level: FeatureLevels, *, is_limited: bool = False) -> SurfaceAxis:
+    """Return the axis of a feature whose bins are its cells."""
+    every = np.arange(level.n_levels)
+    return SurfaceAxis(0, level, level, every, np.eye(level.n_levels), every + 1.0, is_limited)
+
+
+def test_only_steps_of_numbers_without_a_limit_of_levels_move() -> None:
+    numbers = FeatureLevels("x", "numeric", "number", np.array([0.0, 1.0]))
+    groups = FeatureLevels("g", "categorical", "text", groups=(("a",), ("b", "c")))
+    assert axis(numbers).may_move
+    assert not axis(numbers, is_limited=True).may_move
+    assert not axis(groups).may_move
+
+
+def test_values_fall_into_bins_with_rows_and_into_all_intervals() -> None:
+    rows = np.array([0.0, 5.0, 0.0])
+    numbers = FeatureLevels("x", "numeric", "number", np.array([-np.inf, 1.0]), missing_code=0)
+    groups = FeatureLevels("g", "categorical", "text", groups=(("a",), ("b",), ("c",)))
+    assert numbers.n_special_levels == 1
+    assert axis(numbers).is_reached(rows).tolist() == [False, True, True]
+    assert axis(groups).is_reached(rows).tolist() == [False, True, False]
+
+
+def test_steps_keep_missing_values_apart_beside_groups_without_cells() -> None:
+    numbers = FeatureLevels("x", "numeric", "number", np.array([-np.inf, *range(9)]), missing_code=0)
+    groups = FeatureLevels("g", "categorical", "text", groups=(("a",), ("b",)))
+    smooth = Surface(axis(numbers), replace(axis(groups), cells=None))
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, 11, 2000), rng.integers(0, 2, 2000)])
+    y = rng.random(2000) < expit(np.where((codes[0] > 4) == (codes[1] == 0), 1.5, -1.5))
+    slopes = (0.5 - y)[:, None], np.full((2000, 1), 0.25)
+    assert smooth.with_steps_if_better(np.inf, codes, *slopes) is smooth
+    stepped = smooth.with_steps_if_better(100.0, codes, *slopes)
+    assert stepped.size == (3, 2)
+    assert stepped.first.bins.cut_points.tolist() == [-np.inf, 3.0]
+    assert stepped.second is smooth.second
+
+
+def test_surfaces_share_the_functions_that_are_left_and_the_time(monkeypatch: pytest.MonkeyPatch, watch: Watch) -> None:
+    find, draws, sizes = module.find_surfaces, list[int](), list[list[int]]()
+    watch(CalibrationRows, "draw", lambda rows, most: draws.append(most))
+
+    def found(axes: Any, most: int, problem: Any, *others: Any) -> Any:
+        surfaces = find(axes, most, problem, *others)
+        sizes.append([surface.n_functions for surface in surfaces])
+        n_bins = sum(len(axis.basis) for axis in axes.values())
+        monkeypatch.setattr(module, "_MOST_PRODUCTS", 5000.0 * n_bins**2)
+        monkeypatch.setattr(module, "most_functions", lambda _: problem.design.intercept + sum(sizes[0]) - 1)
+        draws.clear()
+        sizes.append([surface.n_functions for surface in find(axes, most, problem, *others)])
+        assert draws == [5000]
+        return surfaces
+
+    monkeypatch.setattr(joint_fit, "find_surfaces", found)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1500, 4))
+    y = rng.random(1500) < expit(2 * x[:, 0] * x[:, 1] + 2 * x[:, 2] * x[:, 3])
+    SelectiveNB().fit(x, y)
+    whole, fewer = sizes
+    assert len(whole) > 1
+    assert 0 < sum(fewer) < sum(whole)
