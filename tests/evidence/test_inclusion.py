@@ -140,6 +140,7 @@ def test_squares_of_cells_serve_several_and_missing_classes() -> None:
     assert (missing, expected_squares_of_cells(counts[:, :2]).tolist()) == (0.0, [0.0])
     assert first == pytest.approx(last)
     assert first == pytest.approx(expected_squares_of_cells(counts[:, [0, 2]])[0] / 4.0)
+    assert expected_squares_of_cells(np.array([[30.0, 5.0], [0.0, 0.0]])).tolist() == [0.0]  # one cell has rows
 
 
 def test_few_rows_of_a_rare_class_in_a_cell_of_their_own_are_evidence() -> None:

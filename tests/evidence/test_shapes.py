@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayesieve.evidence.shapes import Shape
+from bayesieve.evidence.problem import build_design
+from bayesieve.evidence.shapes import Shape, cosines_over
 from bayesieve.evidence.terms import lines_between_levels
 
 
@@ -54,3 +55,26 @@ def test_a_curve_has_a_mean_of_zero_and_special_cells_deviate_on_their_own() -> 
     assert_allclose(rows @ waves, 0.0, atol=1e-9)
     assert_array_equal(np.flatnonzero(special), [0])  # the other special cell has no rows
     assert not waves[:2].any()
+
+
+def test_cosines_by_ranks_follow_the_share_of_rows_below() -> None:
+    rows = np.array([9.0, 1.0, 2.0, 1.0, 4.0])  # a special cell, then shares of 1/8, 1/4, 1/8 and 1/2
+    below = np.array([1.0, 4.0, 7.0, 12.0]) / 16
+    cosines = np.stack([np.cos(np.pi * below), np.cos(2 * np.pi * below) / 2], axis=1)
+    basis = cosines_over(rows, 1, 2, by_ranks=True)
+    assert_array_equal(basis[0], 0.0)
+    assert_allclose(basis[1:], cosines - rows[1:] @ cosines / 8, atol=1e-12)
+
+
+def test_rows_without_a_cell_get_the_mean_deviation() -> None:
+    rng = np.random.default_rng(0)
+    curve = Shape.of(rng.normal(size=(4, 2)), np.zeros(2, dtype=np.int64), single_cells=True)
+    codes, weights = np.array([0, 1, 1, 3, 4, 4]), np.array([1.0, 2.0, 1.0, 4.0, 5.0, 6.0])
+    first, second = (curve.of_rows(np.roll(codes, 3 * k), np.roll(weights, k)) for k in range(2))
+    assert_allclose(first.shares, np.array([1.0, 3.0, 0.0, 4.0]) / 8)
+    assert curve.of_rows(codes[:4], weights[:4]).shares.size == 0  # every row has a cell
+    assert curve.of_rows(codes[:0], weights[:0]).shares.size == 0
+    matrix = build_design([Shape.free(3), first, second], 1).basis.toarray()
+    for lines, shape in ((matrix[4:9], first), (matrix[9:14], second)):
+        assert_allclose(lines[-1], shape.shares @ lines[:-1], atol=1e-12)
+        assert np.count_nonzero(lines[-1]) == 2 + np.count_nonzero(shape.shares)

@@ -15,13 +15,16 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder, load
+from bayesieve.engine.progress import Clock
 from bayesieve.evidence import solver, terms
-from bayesieve.evidence.calibration import CalibrationRows
+from bayesieve.evidence.calibration import CalibrationRows, calibrate
+from bayesieve.evidence.inclusion import log_bayes_factors
 from bayesieve.evidence.problem import Curvature, EvidenceProblem, Stop, find_mode, laplace_covariance_root, logit_scale
 from bayesieve.evidence.shapes import Shape
-from bayesieve.evidence.solver import solve, start_with_fewer
+from bayesieve.evidence.solver import VarianceSearch, choose_expected_variance, solve, start_with_fewer
+from bayesieve.table import FeatureLevels, as_table
 from tests.cases import mostly_slow
-from tests.limits import Limits, interrupted
+from tests.limits import Limits, Watch, interrupted
 from tests.reference.evidence import optimum, penalised_loss
 from tests.report.markup import payload
 
@@ -185,8 +188,11 @@ def test_curvatures_of_rows_have_the_trace_of_second_derivatives(n_classes: int)
 def test_the_curvature_of_all_rows_is_that_of_their_cells() -> None:
     weights = np.random.default_rng(0).random(40) + 0.5
     of = problem(7, 2, shapes=[CURVE, Shape.free(3), replace(CURVE, single_cells=True), APART], weights=weights)
-    point = np.random.default_rng(1).normal(scale=0.3, size=(of.design.n_parameters, 1))
     rows = rows_of(of)
+    shapes = [shape.of_rows(codes, weights) for shape, codes in zip(of.shapes, rows.codes, strict=True)]
+    assert all(shape.shares.size for shape in shapes)  # some rows have no cell
+    of = EvidenceProblem.of_rows(rows.codes, shapes, *known(of))
+    point = np.random.default_rng(1).normal(scale=0.3, size=(of.design.n_parameters, 1))
     cells = rows.codes + of.design.first_cell[:-1, None]
     matrix = of.design.basis.toarray()[cells].sum(axis=0)
     matrix[:, of.design.intercept] = 1.0
@@ -264,6 +270,85 @@ def test_variances_tell_features_that_are_worth_it_from_others() -> None:
     np.testing.assert_allclose(others.tables[0][:, 1] - others.tables[0][:, 0], contrast, atol=0.1)
 
 
+def test_variances_without_an_expected_one_are_squares_per_effective_coefficient() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, (2, 2000)).astype(np.uint8)
+    odds = (np.array([-1.0, 1.0, 0.5, -0.5, 0.0])[codes] * [[0.6], [0.4]]).sum(axis=0)
+    classes = (rng.random(2000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+    of = EvidenceProblem.of_rows(codes, [Shape.free(5), APART], np.zeros((2000, 2)), classes, np.ones(2000))
+    search = VarianceSearch(of, np.zeros((of.design.n_parameters, 1)), np.full(2, 0.04), nearby=False)
+    search.improve(40, 0.0, Clock(None))
+    assert search.groups.tolist() == [0, 1]
+    search.curvature = None  # that of the last round is from before its last step
+    group = search.problem.design.group
+    squares = np.bincount(group, search.mode.point[:, 0] ** 2)[:2] / 2.0
+    effective = np.bincount(group, search.covariance_root().effective)[:2]
+    np.testing.assert_allclose(search.variances, squares / effective, rtol=0.1)
+
+
+def test_no_expected_variance_is_tried_when_the_time_is_up(watch: Watch) -> None:
+    of = problem(4, 2, n_rows=200)
+    search = VarianceSearch(of, np.zeros((of.design.n_parameters, 1)), np.full(of.design.n_groups, 0.04), nearby=False)
+    search.improve(3, of.expected_variance, Clock(None))
+    tried = list[float]()
+    watch(VarianceSearch, "improve", lambda search, rounds, expected, *_: tried.append(expected))
+    assert choose_expected_variance(search, Clock(0.0)) is search
+    assert not tried
+    choose_expected_variance(search, Clock(None))
+    assert tried[0] == 4.0 * of.expected_variance
+
+
+def jumping(log_odds: Any) -> EvidenceProblem:
+    """Return the problem of 3,000 rows in 40 cells of a curve, which may jump before cells 10, 20 and 30."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 40, (1, 3000)).astype(np.uint8)
+    classes = (rng.random(3000) < 1 / (1 + np.exp(-log_odds(codes[0])))).astype(np.int64)
+    shape = Shape.of_curve(np.bincount(codes[0], minlength=40).astype(float), 0, np.array([10, 20, 30]))
+    return EvidenceProblem.of_rows(codes, [shape], np.zeros((3000, 2)), classes, np.ones(3000))
+
+
+@pytest.mark.parametrize(
+    ("log_odds", "jumps"),
+    [
+        (lambda cell: np.where(cell < 20, -0.35, 0.35), [20]),
+        (lambda cell: np.where(cell < 20, -2.0, 2.0), [20]),
+        (lambda cell: np.where((cell < 10) | (cell >= 30), -1.0, 1.0), [10, 30]),
+        (lambda cell: np.sin(cell / 8.0), []),
+    ],
+    ids=["small", "large", "two", "none"],
+)
+def test_jumps_are_those_that_no_curve_imitates(log_odds: Any, jumps: list[int]) -> None:
+    of = jumping(log_odds)
+    rough = solve(of, roughly=True)
+    fitted = solve(of, start=(rough.point, rough.deviations))
+    found = fitted.deviations[of.design.is_jump] > 0
+    assert np.array([10, 20, 30])[found].tolist() == jumps
+
+
+def test_jumps_are_tested_given_the_curve(watch: Watch) -> None:
+    of = jumping(lambda cell: np.where(cell < 20, -0.3, 0.3))
+    first = np.where(of.design.is_jump, 0.0, 0.04)
+    search = VarianceSearch(of, np.zeros((of.design.n_parameters, 1)), first, nearby=False)
+    search.improve(4, 0.0, Clock(None))
+    search.curvature = None  # that of the last round is from before its last step
+    root, logs = search.covariance_root(), list[np.ndarray]()
+    watch(solver, "averaged_log_bayes", logs.append)
+    search.jumps_that_pay(root)
+    point = np.zeros((of.design.n_parameters, 1))
+    point[search.parameters] = search.mode.point
+    whole, n = of.whole_curvature(point), root.dense.shape[1]
+    assert whole is not None
+    matrix, others = whole.dense[0], search.parameters[:n]
+    jumps = np.flatnonzero(of.design.is_jump[of.design.group[: of.design.intercept]])
+    by_others = np.linalg.solve(
+        matrix[np.ix_(others, others)] + np.diag(1.0 / root.priors[:n]), matrix[others][:, jumps]
+    )
+    left = np.diag(matrix[np.ix_(jumps, jumps)] - matrix[jumps][:, others] @ by_others)
+    gradients = of.evaluate(point).gradient[jumps]
+    expected = log_bayes_factors(gradients, left[:, None], solver._JUMP_VARIANCES / 0.5)  # deviations of two classes
+    np.testing.assert_allclose(logs[0], expected, rtol=1e-4)
+
+
 def test_the_loss_of_a_solution_is_that_of_its_rows() -> None:
     of = problem(3, 2, n_rows=300)
     fitted = solve(of)
@@ -306,6 +391,58 @@ def test_as_many_directions_as_can_be_fitted_together(limits: Limits) -> None:
     limits(most_curvatures=49)
     features = [term(n, weight) for n, weight in ((4, 0.2), (4, 0.9), (3, 0.5), (2, 0.1))]
     assert [shape.groups.size for shape in terms.choose_shapes(features, 2)] == [0, 4, 3, 0]
+
+
+def test_curves_may_jump_where_a_level_begins() -> None:
+    curve = term(7, 1.0, SimpleNamespace(kind="numeric", n_special_levels=1), np.array([0, 1, 1, 1, 2, 3, 3]))
+    (shape,) = terms.choose_shapes([curve], 2)
+    steps = shape.basis()[1:, -shape.n_jumps :]
+    assert [np.flatnonzero(np.diff(step)).tolist() for step in steps.T] == [[2], [3]]
+
+
+def test_only_curves_are_straight_between_levels() -> None:
+    rng = np.random.default_rng(0)
+    x, value = rng.normal(size=1000), rng.integers(0, 12, 1000)
+    y = rng.random(1000) < 1 / (1 + np.exp(-x - (value > 5)))
+    coded, refitter = TableEncoder(pairs=0).fit_with_refitter(pl.DataFrame({"x": x, "value": value.astype(str)}), y)
+    calibration = calibrate(coded, np.full(2, 0.5), 1.0, refitter)
+    logs = [np.log(coded.counts.feature(k) + 1.0) for k in range(2)]
+    options = terms.FitOptions("cells", {}, 1.0, True, 0, (), 1)
+    curve, values = terms.collect_terms(coded, coded.levels, logs, {}, calibration, options)
+    assert values.of_level.size == 12
+    np.testing.assert_array_equal(values.counted, logs[1][values.of_level])
+    assert values.correction is None
+    steps = logs[0][curve.of_level]
+    assert np.unique(steps, axis=0).shape[0] < np.unique(curve.counted, axis=0).shape[0]
+    np.testing.assert_array_equal(curve.correction, curve.counted - steps)
+
+
+def test_the_heaviest_features_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terms, "most_functions", lambda n_classes: 0)
+    rng = np.random.default_rng(0)
+    coded, refitter = TableEncoder().fit_with_refitter(rng.normal(size=(100, 4)), rng.integers(0, 2, 100))
+    rows = CalibrationRows.of(coded, np.arange(4), refitter)
+    options = terms.FitOptions("cells", {}, "m-estimate", True, 0, (), 1)
+    features, cells, codes = terms.split_levels(coded, coded.levels, np.array([0.0, 0.9, 0.0, 0.2]), rows, options)
+    assert features.tolist() == list(cells) == [1, 3]
+    assert codes.shape == (2, 100)
+
+
+def test_cells_divide_the_rows_in_halves() -> None:
+    level, ones = FeatureLevels("x", "numeric", "number", np.zeros(0)), np.ones(4)
+    column = as_table(pl.DataFrame({"x": [3.0, 1.0, 4.0, 2.0]})).column(0)
+    assert terms.cells_of(level, column, ones, 2).cut_points.tolist() == [2.5]
+    assert terms.cells_of(level, column, ones, 1) is level  # no more cells than levels
+    constant = as_table(pl.DataFrame({"x": [3.0, 3.0, 3.0, None]})).column(0)
+    assert terms.cells_of(level, constant, ones) is level
+
+
+def test_a_limit_of_cells_counts_values_that_share_a_group() -> None:
+    values = ["often"] * 50 + ["b"] * 30 + ["c"] * 20
+    column = as_table(pl.DataFrame({"x": values})).column(0)
+    level = FeatureLevels("x", "categorical", "text", groups=(("often",), ("b", "c")))
+    cells = terms.cells_of(level, column, np.ones(100), 3)
+    assert [set(group) for group in cells.groups] == [{"often"}, {"b"}, {"c"}]
 
 
 def term(n_cells: int, weight: float, cells: Any = None, of_level: Any = None) -> Any:
