@@ -1,17 +1,22 @@
 """Features that fitted evidence can do without; what each costs, against slow refits of the factors on the others."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import brentq, minimize
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from bayesieve import SelectiveNB, TableEncoder
+from bayesieve.counts.contingency import log_probabilities_of_tables
+from bayesieve.engine.progress import Clock
 from bayesieve.evidence import joint_fit
-from bayesieve.evidence.calibration import CalibrationRows
-from bayesieve.evidence.joint_fit import JointRows, worth_keeping
+from bayesieve.evidence.calibration import CalibrationRows, calibrate
+from bayesieve.evidence.joint_fit import JointFit, JointRows, worth_keeping
+from bayesieve.evidence.solver import solve
+from bayesieve.evidence.terms import FitOptions, collect_terms
 from tests.cases import mostly_slow
 from tests.limits import Limits, Watch
 
@@ -158,3 +163,109 @@ def test_equal_rows_of_each_class_are_fitted() -> None:
     X = pl.DataFrame({"a": a, "b": [964, 964, 325, 964, 234, 234, 234], "c": [*"cccc", None, *"cc"]})
     model = SelectiveNB(calibrate="levels").fit(X, [2, 2, 0, 2, 1, 1, 1])
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_the_cheapest_features_go_one_after_the_other() -> None:
+    rng = np.random.default_rng(0)
+    orders = []
+    for _ in range(20):
+        root = rng.normal(size=(6, 8))
+        curvature, prices = root @ root.T, rng.uniform(0.0, 3.0, 6)
+        dropped, factors = joint_fit._cheapest(np.linalg.inv(curvature), prices, 4)
+
+        def cost(without: list[int], curvature: np.ndarray = curvature) -> tuple[float, np.ndarray]:
+            """Return the least increase of a quadratic loss without features, and the factors on all others."""
+            left = np.setdiff1d(np.arange(6), without)
+            best = np.zeros(6)
+            best[left] = np.linalg.solve(curvature[np.ix_(left, left)], curvature[left].sum(axis=1))
+            return 0.5 * float((best - 1.0) @ curvature @ (best - 1.0)), best
+
+        expected: list[int] = []
+        while len(expected) < 4:
+            worth = [np.inf if k in expected else cost([*expected, k])[0] - cost(expected)[0] for k in range(6)]
+            k = int(np.argmax(prices - worth))
+            if worth[k] > prices[k]:
+                break
+            expected.append(k)
+        assert dropped.tolist() == expected
+        np.testing.assert_allclose(factors, cost(expected)[1], atol=1e-9)
+        orders.append(len(expected))
+    assert {0, 1, 2, 4} <= set(orders)
+
+
+def joint(n_rows: int = 600, **options: Any) -> tuple[JointFit, Any, CalibrationRows, FitOptions]:
+    """Return a joint fit of two categories that matter and one of noise, and what `fit_to_sample` needs besides."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 6, (3, n_rows))
+    y = rng.random(n_rows) < 1 / (1 + np.exp(3.5 - 0.8 * codes[0] - 0.6 * codes[1]))
+    X = pl.DataFrame({name: row.astype(str) for name, row in zip("abn", codes, strict=True)})
+    coded, refitter = TableEncoder(pairs=0).fit_with_refitter(X, y)
+    averaged = np.array([0.8, 0.7, 0.6])
+    calibration = calibrate(coded, averaged, "m-estimate", refitter)
+    logs = log_probabilities_of_tables(
+        [coded.counts.feature(k) for k in range(3)], float(n_rows), calibration.smoothing
+    )
+    chosen = FitOptions("cells", {}, "m-estimate", True, 0, (), 1, **options)
+    terms = collect_terms(coded, coded.levels, logs, {}, calibration, chosen)
+    assert calibration.loss is not None
+    assert calibration.final_rows is not None
+    fit = JointFit(terms, {}, calibration.loss, averaged, calibration.factor, 3, np.zeros(1))
+    return fit, coded.levels, calibration.final_rows, chosen
+
+
+def test_contributions_of_a_fit_are_those_of_its_loss_and_shrink_with_their_errors() -> None:
+    fit, *_ = joint()
+    solution, rows = solve(fit.problem(1)), fit.loss.rows
+    contributions = fit.contributions(solution, 1)
+    logs = log_softmax(fit.loss.prior + contributions, axis=1)
+    assert logs.shape == (600, 2)
+    assert -logs[np.arange(600), rows.classes].sum() == pytest.approx(solution.loss)
+    smaller, shrunk = joint_fit.shrink(fit, solution, 0.5, 1)
+    np.testing.assert_allclose(smaller.weights, fit.weights / 2)
+    assert solution.errors is not None
+    assert shrunk.errors is not None
+    assert solution.errors.intercept.any()
+    np.testing.assert_allclose(shrunk.errors.intercept, solution.errors.intercept / 2)
+    for ours, whole in zip(shrunk.errors.factors, solution.errors.factors, strict=True):
+        np.testing.assert_allclose(ours, whole / 2)
+    for ours, whole in zip(shrunk.errors.variances, solution.errors.variances, strict=True):
+        np.testing.assert_allclose(ours, whole / 4)
+    for ours, whole in zip(shrunk.tables, solution.tables, strict=True):
+        np.testing.assert_allclose(ours, whole / 2)
+    intercept = shrunk.intercept - solution.intercept / 2
+    mean = softmax(fit.loss.prior + contributions / 2 + intercept, axis=1).mean(axis=0)
+    np.testing.assert_allclose(mean, np.bincount(rows.classes) / 600, atol=1e-5)
+
+
+@pytest.mark.parametrize(("exaggeration", "low", "high"), [(2.0, 0.4, 0.6), (0.5, 1.0, 1.0)])
+def test_contributions_that_held_out_rows_contradict_get_a_factor(
+    monkeypatch: pytest.MonkeyPatch, exaggeration: float, low: float, high: float
+) -> None:
+    fit, levels, _, options = joint(3000)
+    contributions = fit.contributions(solve(fit.problem(1)), 1) * exaggeration
+    others = SimpleNamespace(terms=fit.terms, surfaces={}, contributions=lambda *_: contributions)
+    monkeypatch.setattr(joint_fit, "fit_to_sample", lambda *_, **__: (others, SimpleNamespace(complete=True)))
+    assert low <= joint_fit.held_out_factor(fit, levels, options, Clock(None)) <= high
+
+
+def test_bayes_factors_of_a_feature_alone_and_given_all_others_are_averaged(watch: Watch) -> None:
+    fit, levels, rows, options = joint(included=(0, 1, 2))
+    given, alone = [], []
+    watch(joint_fit, "select_features", lambda fit, problem, solution, *_: given.append(solution.log_bayes))
+    watch(joint_fit, "log_bayes_alone", lambda shape, counts: alone.append((shape, counts)))
+    best, _ = joint_fit.fit_to_sample(fit, levels, rows, options, Clock(None), followed=True)
+    logs = [joint_fit.log_bayes_alone(*arguments) for arguments in alone[:3]]
+    np.testing.assert_allclose(np.exp(best.log_bayes), (np.exp(logs) + np.exp(given[0])) / 2)
+
+
+def test_surfaces_have_a_price_that_grows_with_the_number_of_features(watch: Watch) -> None:
+    fits, prices = [], []
+    watch(joint_fit, "useful_features", lambda fit, problem, solution: fits.append((fit, solution)))
+    watch(joint_fit, "worth_keeping", lambda contributions, rows, penalties, *_: prices.append(penalties.copy()))
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    SelectiveNB().fit(X, X[:, 0] * X[:, 1] > 0)
+    (fit, solution), n = fits[0], prices[0].size
+    of_surfaces = slice(len(fit.terms), n)
+    assert len(fit.surfaces) > 0
+    expected = 1.0 + solution.effective[of_surfaces] + joint_fit._NATS_PER_CHOICE * np.log(n)
+    np.testing.assert_allclose(prices[0][of_surfaces], expected)
