@@ -15,7 +15,7 @@ from bayesieve import DiscreteNB, MODLGrouper, SelectiveNB, TableEncoder
 from bayesieve.counts import CodedTable, Smoothing, log_probabilities
 from bayesieve.counts.contingency import Shrinkage
 from bayesieve.engine.progress import Clock
-from bayesieve.evidence import calibration
+from bayesieve.evidence import calibration, fitting
 from bayesieve.evidence.calibration import (
     PRIOR_DEVIATION,
     ROWS_PER_WEIGHT,
@@ -26,13 +26,14 @@ from bayesieve.evidence.calibration import (
     calibrate,
     fit_weights,
     informative_rows,
+    numbers_of_grouped_values,
     share_of_effective_rows,
 )
 from bayesieve.evidence.fitting import counting_variances, fit_evidence, slope_variances, values_explain_more
 from bayesieve.evidence.inclusion import log_bayes_of_cells
 from bayesieve.evidence.terms import FitOptions
 from bayesieve.table import FeatureLevels, Rows, as_table
-from tests.limits import Limits, interrupted
+from tests.limits import Limits, Watch, interrupted
 
 
 def table(seed: int, n_rows: int, n_features: int, n_classes: int, weights: np.ndarray | None = None) -> CodedTable:
@@ -381,3 +382,72 @@ def test_values_and_groups_are_compared_under_the_same_prior() -> None:
         assert decisions[-1] == (of_singles - cost_of_singles > of_pairs - cost_of_pairs)
         assert not values_explain_more(FeatureLevels("c", "categorical", "text", groups=singles), column, rows, 2)
     assert 5 < sum(decisions) < 27
+
+
+def test_contributions_of_intervals_without_rows_lie_between_those_of_their_neighbours(watch: Watch) -> None:
+    tables = []
+    watch(fitting, "collect_terms", lambda coded, levels, logs, *_: tables.append(np.diff(logs[0])[:, 0]))
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(0, 10, 200), rng.uniform(20, 30, 300)])
+    y = rng.random(500) < 1 / (1 + np.exp(3 - x / 5))
+    for fit in ("cells", "levels"):
+        model = SelectiveNB("all", pairs=0, calibrate=fit, levels={"x": {"cuts": [5, 10, 20, 25]}})
+        model.fit(pl.DataFrame({"x": x}), y)
+    of_cells, of_levels = tables
+    assert of_cells[2] == pytest.approx((of_cells[1] + of_cells[3]) / 2)
+    assert abs(of_cells[2] - of_levels[2]) > 0.1  # levels are filled after the fit
+    np.testing.assert_allclose(np.delete(of_cells, 2), np.delete(of_levels, 2))
+
+
+def test_a_warning_names_the_factor_on_the_weights_of_the_search_if_there_is_one() -> None:
+    single = np.random.default_rng(0).integers(0, 2, 300)
+    copies = {name: np.where(np.arange(300) % 4 == 0, 1 - single, single).astype(str) for name in "abc"}
+    model = SelectiveNB("all", pairs=0, calibrate="weights")
+    with interrupted(calibration, "fit_weights"), pytest.warns(UserWarning, match=r"the search times 0\.\d+, and may"):
+        model.fit(pl.DataFrame(copies), single)
+    with interrupted(LeaveOneOutLoss, "least_by_factor"), pytest.warns(UserWarning, match="of the search, and may"):
+        model.fit(pl.DataFrame(copies), single)
+
+
+def test_counted_contributions_share_no_errors() -> None:
+    a = np.random.default_rng(0).integers(0, 3, 200)
+    y = np.where(np.arange(200) % 5 == 0, 0, a)
+    for n_logits, classes in ((1, y > 0), (3, y)):
+        model = SelectiveNB("all", pairs=0, calibrate="weights").fit(pl.DataFrame({"a": a.astype(str)}), classes)
+        assert model.scorecard_.intercept_factors.shape == (n_logits, 0)
+        assert model.scorecard_["a"].factors.shape[1:] == (n_logits, 0)
+
+
+def test_errors_of_levels_that_do_not_deviate_are_those_of_weighted_counts() -> None:
+    X, y = many_values()
+    encoder = TableEncoder(prior="published")
+    card = SelectiveNB("all", pairs=0, encoder=encoder, calibrate="levels").fit(X.select("c0", "c1"), y).scorecard_
+    for feature in card.used_features:  # groups of rare values, refitted for each fold
+        assert 0.0 < feature.weight < 0.9
+        variances = counting_variances(np.asarray(feature.levels.counts))
+        np.testing.assert_allclose(feature.standard_errors, feature.weight * np.sqrt(variances), rtol=1e-6)
+
+
+def test_only_groups_of_several_values_count_values() -> None:
+    rng = np.random.default_rng(0)
+    value, noise = rng.integers(0, 12, 2000), rng.integers(0, 5, 2000)
+    y = (value > 5) != (rng.random(2000) < 0.1)
+    columns = {"groups": value.astype(str), "values": y.astype(str), "noise": noise.astype(str)}
+    X = pl.DataFrame(columns | {"number": y + rng.normal(size=2000)})
+    coded, _ = TableEncoder(pairs=0).fit_with_refitter(X, y)
+    assert coded.n_levels.tolist()[:3] == [2, 2, 1]
+    assert coded.n_levels[3] > 1
+    assert numbers_of_grouped_values(coded, np.arange(4)).tolist() == [12, 0, 0, 0]
+
+
+def test_the_prior_of_a_sample_has_the_shares_of_its_classes(limits: Limits) -> None:
+    coded = table(0, 4000, 1, 2)
+    rare = coded.take(np.flatnonzero((coded.class_codes == 0) | (np.arange(4000) % 10 == 0)))
+    shares = np.bincount(rare.class_codes) / rare.n_rows
+    whole = CalibrationRows.of(rare, np.arange(1)).small_sample()
+    np.testing.assert_allclose(whole.log_prior, np.log(shares))
+    limits(rows_of_evidence=400)
+    few = CalibrationRows.of(rare, np.arange(1)).small_sample()
+    counts = np.bincount(few.classes)
+    np.testing.assert_allclose(few.log_prior, np.log(counts / counts.sum()))
+    assert abs(counts[1] / counts.sum() - shares[1]) > 0.1
