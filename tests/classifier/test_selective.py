@@ -455,6 +455,17 @@ def test_a_loaded_model_accepts_codes_by_levels_equal_to_its_own(tmp_path: Path)
     np.testing.assert_array_equal(load(tmp_path / "model.json").predict_proba(codes), model.predict_proba(X))
 
 
+def test_codes_of_other_columns_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"a": rng.integers(0, 2, 300), "b": rng.integers(0, 2, 300)})
+    y = rng.random(300) < 0.2 + 0.5 * X["a"].to_numpy() + 0.2 * X["b"].to_numpy()
+    model = SelectiveNB(calibrate="levels").fit(X, y)
+    for other in (X.select("b", "a"), X.rename({"a": "u", "b": "v"})):
+        codes = TableEncoder().fit(other, y).transform_coded(other)
+        with pytest.raises(ValueError, match="belong to other levels than those of the model"):
+            model.predict_proba(codes)
+
+
 def test_odd_options_of_an_encoder_are_refused_in_one_sentence() -> None:
     with pytest.raises(ValueError, match="prior must be"):
         SelectiveNB(encoder=TableEncoder(prior=np.array([1, 2]))).fit(np.eye(4), [0, 1, 0, 1])

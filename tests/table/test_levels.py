@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bayesieve.table import Column, FeatureLevels, as_table
+from bayesieve.table.levels import WithheldLevels
 from bayesieve.table.pair_levels import PairLevels
 
 
@@ -197,3 +198,9 @@ def test_levels_with_other_counts_and_texts_give_the_same_codes() -> None:
     assert not pair.codes_like(replace(pair, grid=1 - pair.grid))
     assert not pair.codes_like(replace(pair, parts=(replace(numbers, cut_points=np.array([1.0, 3.0])), words)))
     assert not pair.codes_like(numbers)
+    assert not numbers.codes_like(replace(numbers, name="z"))
+    withheld = WithheldLevels.of(words)
+    assert withheld.codes_like(WithheldLevels.of(replace(words, level_score=0.5)))
+    assert not withheld.codes_like(WithheldLevels.of(replace(words, groups=(("c",), ("b", None)))))
+    assert not withheld.codes_like(words)
+    assert not words.codes_like(withheld)

@@ -398,7 +398,8 @@ class Scorecard(ShortRepr):
     def _cells_of_codes(self, coded: CodedTable) -> np.ndarray:
         """Return the codes of the features in the model, shape (n_used, n_rows), from a table that is already coded.
 
-        Raise ValueError unless it was coded by the cells of this model.
+        Raise ValueError unless it was coded by the cells of this model: it must have as many features, with as many
+        levels each, and those that the model uses must be levels of the same columns with the same codes.
         """
         cells_of_features = [feature.cells for feature in self.features]
         is_split = any(feature.is_split for feature in self.features)
@@ -408,7 +409,7 @@ class Scorecard(ShortRepr):
                 "Contributions of this model differ within levels, so codes of levels are not enough; pass the rows as "
                 "a table, or fit the model with calibrate='levels'."
             )
-        if matches and not is_split and coded.levels is not None:
+        if matches and coded.levels is not None:
             matches = all(coded.levels[k].codes_like(cells_of_features[k]) for k in self.used.tolist())
         if not matches:
             raise ValueError(

@@ -293,9 +293,12 @@ class FeatureLevels(ShortRepr):
         return codes
 
     def codes_like(self, other: FeatureLevels) -> bool:
-        """Return whether ``other``, levels of the same column, give every value the same code as these levels."""
+        """Return whether ``other`` are levels of the same column that give every value the same code as these."""
         if self is other:
             return True
+        if type(self) is not type(other) or (self.name, self.n_levels) != (other.name, other.n_levels):
+            return False
+        # Groups and special values are compared as texts, because True and 1 are equal, but different categories.
         facts, other_facts = (
             (level.kind, level.type, repr(level.groups), level.missing_code, repr(level.special), level.day_first)
             for level in (self, other)
@@ -538,6 +541,10 @@ class WithheldLevels(FeatureLevels):
         ``complaints`` is not used.
         """
         return np.full(len(column), 0 if self.n_levels == 1 else self.unseen_code, dtype=self.code_dtype)
+
+    def codes_like(self, other: FeatureLevels) -> bool:
+        """Return whether ``other`` are withheld levels of the same values."""
+        return isinstance(other, WithheldLevels) and super().codes_like(other) and self.digest == other.digest
 
     def to_json(self) -> dict[str, Any]:
         """Return a dictionary of plain values for JSON, with the sizes of the levels instead of their values."""
