@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from scipy.special import expit, gammaln
 
 from bayesieve import MODLGrouper, SelectiveNB, TableEncoder
@@ -66,7 +66,8 @@ def check_pair(encoder: TableEncoder, pair: PairLevels, frame: pl.DataFrame, y: 
         assert pair.grid[cell] == expected.get(cell, pair.n_levels if values else 0)
     if groups:
         np.testing.assert_allclose(pair.counts, groups.counts)
-        assert pair.level_score == pytest.approx(1.0 - groups.cost / groups.null_cost, abs=1e-12)
+        score = 1.0 - groups.cost / groups.null_cost if groups.null_cost else 0.0
+        assert pair.level_score == pytest.approx(score, abs=1e-12)
 
 
 def gain(pair: PairLevels, n_looked_at: int, prior: Any) -> float:
@@ -261,6 +262,8 @@ def test_coding_row_by_row() -> None:
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2), st.integers(0, 3)), min_size=8),
     st.booleans(),
 )
+@example(rows=[(0, 0, 0, 0)] * 6 + [(0, 3, 0, 1), (4, 0, 0, 1)], ignore=True)  # no row has both values
+@example(rows=[(0, 0, 0, 0)] * 7 + [(0, 0, 0, 1)], ignore=False)
 def test_any_table(rows: list[tuple[int, int, int, int]], ignore: bool) -> None:
     a, b, y, w = (np.array(column) for column in zip(*rows, strict=True))
     if np.unique(y[w > 0]).size < 1:

@@ -374,7 +374,7 @@ def group_values(
         less.
     """
     present = np.flatnonzero(counts.sum(axis=1) > 0)
-    n_values = present.size
+    n_values = max(1, present.size)  # without rows, there is one empty group
     null_counts = counts.sum(axis=0, dtype=float)[None, :]
     fixed = present[present == (apart if n_values > 1 else None)]
     free = np.setdiff1d(present, fixed)
