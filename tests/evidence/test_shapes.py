@@ -27,6 +27,12 @@ def test_a_small_level_changes_few_rows_of_a_large_one() -> None:
     assert_allclose(lines[19:23, 0], [-0.75, -4.25, -4.25, -0.75])
 
 
+def test_a_level_without_rows_lies_on_the_line_between_its_neighbours() -> None:
+    rows, first = np.array([10.0, 10.0, 0.0, 10.0, 10.0]), np.array([-1.0, -1.0, 5.0, 2.0, 2.0])
+    lines = lines_between_levels(np.array([0, 0, 1, 2, 2]), rows, 0, np.stack([first, -first], axis=1))
+    assert_allclose(lines[:, 0], [-1.0, -0.25, 0.5, 1.25, 2.0])
+
+
 def test_special_cells_keep_their_contributions() -> None:
     counted = np.array([[3.0, -3.0], [1.0, -1.0], [0.0, 0.0]])
     lines = lines_between_levels(np.arange(3), np.array([5.0, 1.0, 1.0]), 1, counted)

@@ -185,7 +185,7 @@ def _groups(n_codes: np.ndarray, most: int) -> list[np.ndarray]:
 _LEAST_ALPHA, _LARGEST_ALPHA = 1e-280, 1e100  # beyond, ratios of probabilities leave the range of floats
 
 
-_FADING_ROWS = 20.0  # rows of a level, with balanced classes, at which half of the fading pseudo-rows are left
+_FADING_ROWS = 20.0  # rows of a level, with balanced classes, at which half of what fades is left
 
 
 @dataclass(frozen=True)
@@ -198,8 +198,8 @@ class Shrinkage:
         Pseudo-rows added to the observed and to the expected rows of a level, over all classes.
     fades : bool
         Whether pseudo-rows decrease with the expected rows, so that frequent levels can be nearly pure. With J classes,
-        the share 1 / (2 J) remains: n rows of one of two classes get log odds of at most log(8 n + 1) beyond those of
-        all rows (benchmarks/decisions/pure_levels.md).
+        the share 1 / (2 J) remains: n rows of one of two equally frequent classes get log odds of at most log(8 n + 1)
+        (benchmarks/decisions/pure_levels.md).
     """
 
     rows: float

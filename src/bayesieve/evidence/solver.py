@@ -57,7 +57,9 @@ _FOLDS, _STEPS_OF_FOLD, _ROUNDS_NEARBY = 5, 8, 4
 _LAST_SLOPE, _SLOPE_NEARBY = 1e-9, 1e-2  # accepted distances of a parameter from its optimum, in standard errors
 _SLOPE_OF_CLASSES = 1e-7  # for several classes; the loss is then within about 1e-12 nats of the optimum
 _DIGITS_OF_VARIANCES = 2  # decimals of log variances
-_LEAST_CURVATURE = 1.0  # rows that predict a class with certainty say nothing about further effects on it
+# Least curvature of the loss by an intercept, the sum of p (1 - p) over the rows, by which squared effects are divided.
+# It is near 0 if the other features predict a class with certainty, and nothing is known about further effects then.
+_LEAST_CURVATURE = 1.0
 FEW_ROWS = 20_000
 """Number of rows up to which fitting many weak features is worth the time."""
 

@@ -222,7 +222,8 @@ def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int,
     """Return counted contributions, (n_cells, n_classes), with lines instead of steps between neighbouring levels.
 
     The line between two levels is centred at their cut. On both sides, it covers half of the rows of the smaller level:
-    it joins the middles of levels of equal size, but a small level changes little of a large one.
+    it joins the middles of levels of equal size, but a small level changes little of a large one. A level without rows
+    lies on the line between its neighbours.
 
     Parameters
     ----------
@@ -231,15 +232,17 @@ def lines_between_levels(of_level: np.ndarray, rows: np.ndarray, n_special: int,
     n_special : number of cells of missing and special values, which come first and keep their contributions.
     counted : (n_cells, n_classes) contributions in nats, equal in all cells of a level.
     """
-    firsts = np.flatnonzero(np.diff(of_level[n_special:], prepend=-1))
-    if firsts.size < 2:
-        return counted
     ends = np.cumsum(rows[n_special:])
-    middles, bounds = ends - rows[n_special:] / 2, np.concatenate([[0.0], ends[firsts[1:] - 1], ends[-1:]])
-    sizes = np.diff(bounds)
+    firsts = np.flatnonzero(np.diff(of_level[n_special:], prepend=-1))
+    of_levels, uppers = counted[n_special:][firsts], np.append(ends[firsts[1:] - 1], ends[-1:])
+    has_rows = np.diff(uppers, prepend=0.0) > 0.0
+    if np.count_nonzero(has_rows) < 2:
+        return counted
+    middles, uppers = ends - rows[n_special:] / 2, uppers[has_rows]
+    sizes, cuts = np.diff(uppers, prepend=0.0), uppers[:-1]
     half = np.minimum(sizes[:-1], sizes[1:]) / 2
-    knots = np.stack([bounds[1:-1] - half, bounds[1:-1] + half], axis=1).ravel()
-    of_knots = np.repeat(counted[n_special:][firsts], 2, axis=0)[1:-1]
+    knots = np.stack([cuts - half, cuts + half], axis=1).ravel()
+    of_knots = np.repeat(of_levels[has_rows], 2, axis=0)[1:-1]
     lines = np.stack([np.interp(middles, knots, of_class) for of_class in of_knots.T], axis=1)
     return np.concatenate([counted[:n_special], lines])
 
