@@ -31,6 +31,7 @@ from bayesieve.evidence.calibration import (
 )
 from bayesieve.evidence.fitting import counting_variances, fit_evidence, slope_variances, values_explain_more
 from bayesieve.evidence.inclusion import log_bayes_of_cells
+from bayesieve.evidence.offset import offset_of_gaps
 from bayesieve.evidence.terms import FitOptions
 from bayesieve.table import FeatureLevels, Rows, as_table
 from tests.limits import Limits, Watch, interrupted
@@ -451,3 +452,17 @@ def test_the_prior_of_a_sample_has_the_shares_of_its_classes(limits: Limits) -> 
     counts = np.bincount(few.classes)
     np.testing.assert_allclose(few.log_prior, np.log(counts / counts.sum()))
     assert abs(counts[1] / counts.sum() - shares[1]) > 0.1
+
+
+def test_the_offset_of_gaps_holds_what_they_say_about_the_classes() -> None:
+    coded = table(4, 500, 3, 3)
+    codes, rng = coded.codes.copy(), np.random.default_rng(0)
+    gaps = rng.random((2, 500)) < 0.1 + 0.2 * coded.class_codes
+    codes[[0, 2]] = np.where(gaps, coded.n_levels[[0, 2], None], codes[[0, 2]])
+    with_gaps = CodedTable(codes, coded.n_levels, coded.names, class_codes=coded.class_codes, classes=coded.classes)
+    rows = np.arange(0, 500, 2)
+    offset = offset_of_gaps(with_gaps, [0, 2], rows)
+    for pattern in itertools.product([False, True], repeat=2):
+        here = (gaps[:, rows] == np.array(pattern)[:, None]).all(axis=0)
+        logs = shrunk_ratios(here, coded.class_codes[rows], 3, Shrinkage(4.0, fades=False))
+        np.testing.assert_allclose(offset[here], [logs - logs.mean()] * here.sum(), atol=1e-12)
