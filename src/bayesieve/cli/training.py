@@ -260,7 +260,10 @@ class CommandRows:
 
     def measured(self, model: Any) -> tuple[CommandRows, Any]:
         """Return the rows on which a report measures the model, and the model: all rows in memory, or a sample of
-        `_MEASURED_ROWS` rows of files and a copy of the model with a caution about the sample.
+        up to `_MEASURED_ROWS` rows of files.
+
+        If the sample does not contain all rows of the files, the model is returned as a copy with a caution about the
+        sample; otherwise it is returned as it is.
         """
         if not isinstance(self.rows, Scan):
             return self, model
