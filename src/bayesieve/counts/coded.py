@@ -192,7 +192,7 @@ class CodedTable(ShortRepr):
     def codes_at(self, features: Any, positions: Any) -> np.ndarray:
         """Return the codes of some features in some rows, shape (n_features, n_rows).
 
-        ``features`` are positions of features; ``positions`` are ascending and those of rows, or a slice.
+        ``features`` are positions of features; ``positions`` are ascending positions of rows, or a slice.
         """
         return np.array([self.codes[k][positions] for k in features])
 

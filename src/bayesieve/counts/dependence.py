@@ -352,7 +352,7 @@ class RawValues(Protocol):
     def numbers(self, positions: np.ndarray | None) -> list[np.ndarray | None]:
         """Return for each feature its raw numbers in some rows, (n,), or None if it is not numeric.
 
-        ``positions`` (n,) are those of the rows; None for all rows.
+        ``positions`` (n,) are positions of rows; None for all rows.
         """
 
 
@@ -398,7 +398,7 @@ class ColumnValues:
         ----------
         dependence : measure of the dependence between values.
         left, right : positions of features; None for all.
-        positions : those of the rows; None for all rows of positive weight.
+        positions : positions of the rows to use; None for all rows of positive weight.
         n_jobs : number of threads.
         """
         every = np.arange(len(self.numbers))

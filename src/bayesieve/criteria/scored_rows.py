@@ -113,7 +113,7 @@ class ClassBlock:
         Parameters
         ----------
         coded : rows with classes.
-        positions : those of the rows, sorted by segment; a row may occur several times. None for all rows, with one
+        positions : positions of rows, sorted by segment; a row may occur several times. None for all rows, with one
             segment per class; codes are not copied if rows are sorted by class already.
         offsets, classes : first row of each segment, and its class; required if ``positions`` is given.
         """

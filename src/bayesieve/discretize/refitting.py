@@ -134,7 +134,7 @@ class LevelRefitter:
         """Return the raw numbers of each feature, a list of arrays (n_rows,) with NaN for missing values; None for a
         feature that is not numeric.
 
-        ``positions`` are those of the rows; None for all rows.
+        ``positions`` (n_rows,) are positions of rows in the table; None for all rows.
         """
         table = self.table if positions is None else self.table.take(positions)
         columns = [table.column(i) if len(feature) == 1 else None for feature in self.features for i in feature[:1]]

@@ -192,8 +192,8 @@ def _equal_rows(
     """Return the rows that are equal in ``columns`` (positions of all columns except identifiers); None if they may be
     equal by chance.
 
-    ``positions`` are those of the rows of positive weight, and ``hashes`` (len(positions),) hashes of these rows from
-    the columns.
+    ``positions`` are the positions of all rows of positive weight. ``hashes`` (len(positions),) are hashes of these
+    rows, computed from ``columns``.
     """
     if _n_equal(hashes) < _FEWEST_COPIED:
         return None
@@ -253,7 +253,7 @@ def _joined_rows(
     """Return the rows that are equal in ``columns``, such as those of one customer after a join with orders; None if
     fewer than a quarter of the rows repeat another one.
 
-    ``positions`` are those of the rows of positive weight, and ``columns`` positions of columns.
+    ``positions`` are the positions of all rows of positive weight, and ``columns`` are positions of columns.
     """
     classes = target.codes[positions]
     hashes = hash_rows(table.select(columns), n_jobs)[positions]

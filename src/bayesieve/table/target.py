@@ -509,11 +509,11 @@ class Rows:
         return [np.flatnonzero((codes == code) & counted) for code in range(self.n_classes)]
 
     def in_table(self, positions: np.ndarray) -> np.ndarray:
-        """Convert ``positions``, positions among these rows, to positions in the coded training table."""
+        """Convert positions among these rows to positions in the coded training table."""
         return positions if self.positions is None else self.positions[positions]
 
     def in_source(self, positions: np.ndarray) -> np.ndarray:
-        """Convert ``positions``, positions among these rows, to positions in the row order of the source."""
+        """Convert positions among these rows to positions in the row order of the source."""
         return positions if self.runs is None else self.runs.in_source(positions)
 
     def take(self, positions: Any) -> Rows:
