@@ -307,15 +307,15 @@ def _numbered(
     return pairs_of(StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed), labels, groups, weights)
 
 
-def _positions(positions: Any, n_rows: int, subject: str) -> np.ndarray:
-    """Return ``positions``, which may also be a mask (n_rows,), as an array of positions.
+def _positions(rows_or_mask: Any, n_rows: int, subject: str) -> np.ndarray:
+    """Return the positions of rows, given as positions or as a boolean mask (n_rows,).
 
     Raise ValueError, whose message starts with ``subject``, if there are none or they are not whole numbers from 0 to
     n_rows - 1.
     """
-    positions = np.asarray(positions)
-    if positions.dtype == bool and positions.shape == (n_rows,):
-        positions = np.flatnonzero(positions)
+    array = np.asarray(rows_or_mask)
+    is_mask = array.dtype == bool and array.shape == (n_rows,)
+    positions = np.flatnonzero(array) if is_mask else array
     whole = positions.ndim == 1 and positions.size > 0 and positions.dtype.kind in "iu"
     if not whole or positions.min() < 0 or positions.max() >= n_rows:
         raise ValueError(f"{subject} must be positions from 0 to {n_rows - 1}, at least one in every fold.")
