@@ -90,13 +90,16 @@ class EvaluatedRows:
         """Probabilities of the classes, shape (n_rows, n_classes)."""
         return np.exp(self.log_proba) if self.exact is None else self.exact
 
-    def take(self, rows: np.ndarray) -> EvaluatedRows:
-        """Return the rows at the given positions, without their groups (`group`) and missing values (`missing`)."""
+    def take(self, positions: np.ndarray) -> EvaluatedRows:
+        """Return the rows at ``positions``, without their groups (`group`) and missing values (`missing`)."""
         names = ("labels", "weights", "log_proba", "decided", "exact", "moments", "benefits", "copies")
         of_rows = {name: getattr(self, name) for name in names}
-        fields: dict[str, Any] = {name: None if values is None else values[rows] for name, values in of_rows.items()}
-        fields["segments"] = tuple((name, group[rows], labels) for name, group, labels in self.segments)
-        fields |= {"cells": self.cells[:, rows], "X": take_rows(self.X, rows), "group": self.group[:0], "missing": ()}
+        fields: dict[str, Any] = {
+            name: None if values is None else values[positions] for name, values in of_rows.items()
+        }
+        fields["segments"] = tuple((name, group[positions], labels) for name, group, labels in self.segments)
+        fields |= {"cells": self.cells[:, positions], "X": take_rows(self.X, positions)}
+        fields |= {"group": self.group[:0], "missing": ()}
         return replace(self, **fields)
 
 
@@ -172,15 +175,18 @@ def evaluated_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Eva
     cells, unseen = card.reader.code(table)
     warn_of_unseen(card, table, unseen)
     joint = card.tables.joint(cells)
+    decided = joint.argmax(axis=1)
+    exact = probabilities(joint.copy())
+    log_proba = log_probabilities(joint)  # last, because it overwrites `joint`
     return EvaluatedRows(
         classes=model.classes_,
         positive=card.positive,
         labels=codes,
         weights=weights,
         cells=cells,
-        decided=joint.argmax(axis=1),
-        exact=probabilities(joint.copy()),
-        log_proba=log_probabilities(joint),
+        log_proba=log_proba,
+        decided=decided,
+        exact=exact,
         X=X,
     )
 
