@@ -60,17 +60,15 @@ def _model_of(data: dict[str, Any]) -> SelectiveNB:
     if n_jobs is not None and (type(n_jobs) is not int or n_jobs == 0):
         raise Damaged("n_jobs is neither null nor a number of threads")
     read_by(check_options, usual | {k: value for k, value in options.items() if not isinstance(value, OptionText)})
-    rule = file.benefit_rule
-    return SelectiveNB._of_record(
+    model = SelectiveNB._of_record(
         options,
         card,
         SearchTrace.from_json(file.search, tuple(feature.name for feature in card.features)),
-        target_name=file.target,
-        named=file.named,
+        has_column_names=file.named,
         cautions=tuple(file.cautions),
-        benefit_rule=None if rule is None else BenefitRule.from_json(rule, card.classes),
-        id_columns=tuple(file.id_columns),
     )
+    rule = None if file.benefit_rule is None else BenefitRule.from_json(file.benefit_rule, card.classes)
+    return model._with_facts_for_commands(file.target, rule, tuple(file.id_columns))
 
 
 def load(path: str | os.PathLike[str]) -> SelectiveNB:

@@ -33,7 +33,6 @@ from bayesieve.table.scans import Scan
 
 if TYPE_CHECKING:
     from bayesieve.classifier.selective import SelectiveNB
-    from bayesieve.decision import BenefitRule
 
 
 _SAMPLE_SIZE = 50_000  # rows of a scan on which performance is measured
@@ -49,17 +48,6 @@ def with_card(model: SelectiveNB, card: Scorecard, cautions: Sequence[Caution] =
     """Return a copy of a model with another scorecard and additional cautions."""
     other = copy(model)
     other.scorecard_, other.cautions_ = card, (*model.cautions_, *cautions)
-    return other
-
-
-def with_facts_for_commands(
-    model: SelectiveNB, target_name: str, benefit_rule: BenefitRule | None, id_columns: tuple[str, ...]
-) -> SelectiveNB:
-    """Return a copy of a model that stores what later commands need: the name of the target column, the benefits of
-    decisions, and the columns that identify rows.
-    """
-    other = copy(model)
-    other.target_name_, other.benefit_rule_, other.id_columns_ = target_name, benefit_rule, id_columns
     return other
 
 

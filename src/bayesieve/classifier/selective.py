@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,6 +40,7 @@ from bayesieve.table.target import positive_position, require_classes, require_t
 
 if TYPE_CHECKING:
     from bayesieve.classifier.editing import ModelEditor
+    from bayesieve.decision import BenefitRule
     from bayesieve.scorecard.edits import Edit
 
 
@@ -170,8 +172,9 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
     """
 
     classes_: np.ndarray
+    scorecard_: Scorecard
     cautions_: tuple[Caution, ...]
-    benefit_rule_: Any = None
+    benefit_rule_: BenefitRule | None = None
     id_columns_: tuple[str, ...] = ()
 
     def __init__(
@@ -422,42 +425,55 @@ class SelectiveNB(CallbackSupportMixin, Predicting):
             card = in_date_orders(card, rows.date_orders)
             encoder = steps.with_levels(encoder, TableLevels.of([feature.levels for feature in card.features]))
         selector.set_library(card.library)
-        self._set(card, selector.trace_, target_name, hasattr(encoder, "feature_names_in_"))
+        self._set_record(card, selector.trace_, has_column_names=hasattr(encoder, "feature_names_in_"))
+        self.target_name_ = target_name
         self.selector_, self.encoder_ = selector, encoder
 
-    def _set(
-        self,
-        card: Scorecard,
-        trace: SearchTrace,
-        target_name: str | None,
-        named: bool,
-        benefit_rule: Any = None,
-        id_columns: tuple[str, ...] = (),
-        cautions: tuple[Caution, ...] = (),
+    def _set_record(
+        self, card: Scorecard, trace: SearchTrace, *, has_column_names: bool, cautions: tuple[Caution, ...] = ()
     ) -> None:
-        """Set the attributes that follow from the scorecard, and remove those of an earlier fit.
+        """Set the attributes that follow from a scorecard and a trace, and reset all others that an earlier fit or
+        `_with_facts_for_commands` has set.
 
-        ``target_name`` is the name of the target column or None, and ``named`` is whether the columns of the training
-        table had names. ``benefit_rule``, ``id_columns`` and ``cautions`` are the attributes of these names.
+        ``has_column_names`` is whether the columns of the training table had names.
         """
         for name in ("selector_", "encoder_", "feature_names_in_"):
             if hasattr(self, name):
                 delattr(self, name)
-        self.benefit_rule_, self.id_columns_, self.cautions_ = benefit_rule, id_columns, cautions
-        self.scorecard_, self.trace_ = card, trace
-        self.classes_, self.target_name_ = card.classes, target_name
+        self.target_name_, self.benefit_rule_, self.id_columns_ = None, None, ()
+        self.scorecard_, self.trace_, self.cautions_ = card, trace, cautions
+        self.classes_ = card.classes
         self.n_features_in_ = len(card.columns)
-        if named:
+        if has_column_names:
             self.feature_names_in_ = np.asarray(card.columns, dtype=object)
 
     @classmethod
-    def _of_record(cls, options: Mapping[str, Any], card: Scorecard, trace: SearchTrace, **facts: Any) -> SelectiveNB:
-        """Return a fitted model from constructor options, a scorecard and a trace, such as those in a file. ``facts``
-        are further arguments of `_set`.
+    def _of_record(
+        cls,
+        options: Mapping[str, Any],
+        card: Scorecard,
+        trace: SearchTrace,
+        *,
+        has_column_names: bool,
+        cautions: tuple[Caution, ...],
+    ) -> SelectiveNB:
+        """Return a fitted model from constructor options, a scorecard, a trace and cautions, such as those in a file.
+
+        ``has_column_names`` is whether the columns of the training table had names.
         """
         model = cls(**options)
-        model._set(card, trace, **facts)
+        model._set_record(card, trace, has_column_names=has_column_names, cautions=cautions)
         return model
+
+    def _with_facts_for_commands(
+        self, target_name: str | None, benefit_rule: BenefitRule | None, id_columns: tuple[str, ...]
+    ) -> SelectiveNB:
+        """Return a copy that stores what later commands need: the name of the target column, the benefits of decisions,
+        and the names of the columns that identify rows.
+        """
+        other = copy(self)
+        other.target_name_, other.benefit_rule_, other.id_columns_ = target_name, benefit_rule, id_columns
+        return other
 
     def edit(self) -> ModelEditor:
         """Return an editor for changing levels, contributions and texts of the model by hand.

@@ -19,7 +19,7 @@ import polars as pl
 from sklearn.base import clone
 
 from bayesieve import SelectiveNB, TableEncoder, as_published
-from bayesieve.classifier.scoring import labelled, with_facts_for_commands
+from bayesieve.classifier.scoring import labelled
 from bayesieve.cli import compiling, files
 from bayesieve.cli.commands import CommandError, OptionValues, Screen, assigned, interruptible, require_choice
 from bayesieve.cli.files import amounts_of, shown
@@ -83,7 +83,7 @@ def fit(args: OptionValues) -> None:
         if unknown := unknown_levels(model.scorecard_, labels):
             screen.warn(unknown)  # a warning only, because the fit is done
         model = labelled(model, labels)
-    model = with_facts_for_commands(model, args.target, rule, columns.ids)
+    model = model._with_facts_for_commands(args.target, rule, columns.ids)
     model.set_params(verbose=0, engine="memory", memory_limit=None)
     with files.opened_folder(output):
         written = [("model", output / "model.json"), ("features", output / "features.csv")]
