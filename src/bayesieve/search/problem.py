@@ -584,7 +584,13 @@ class _Waves:
             state.reset()
         except IndexError:  # no test beforehand: another thread may take the last state in between
             state = SearchState(self.problem)
-        walk = _Walk(self, state, np.random.default_rng(seed), first_record(state), self.costs.copy(), np.uint64(0))
+        walk = _Walk(
+            waves=self,
+            state=state,
+            rng=np.random.default_rng(seed),
+            recorder=first_record(state),
+            costs=self.costs.copy(),
+        )
         with self.clock:  # all moves recorded so far remain valid
             for _ in range(self.options.max_iter):
                 improved = [walk.try_all(adding=adding) for adding in (True, False)]
@@ -592,6 +598,9 @@ class _Waves:
                     break
         self._spare.append(state)
         return walk
+
+
+_EMPTY = np.uint64(0)  # key of the empty subset: the exclusive or of no keys
 
 
 @dataclass
@@ -605,7 +614,7 @@ class _Walk:
     rng : generator of the order of the moves.
     recorder : record of the walk.
     costs : cost of each subset evaluated in earlier waves or by this walk, by the subset's key.
-    key : key of the current subset.
+    key : key of the current subset; 0 for the empty one.
     """
 
     waves: _Waves
@@ -613,7 +622,7 @@ class _Walk:
     rng: np.random.Generator
     recorder: TraceRecorder
     costs: dict[int, float]
-    key: np.uint64
+    key: np.uint64 = _EMPTY
 
     def try_all(self, *, adding: bool) -> bool:
         """Try to add (or drop) every feature once, in random order; return whether a move was accepted."""
