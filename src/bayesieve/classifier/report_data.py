@@ -83,6 +83,7 @@ def report_data(
     if title is not None and not isinstance(title, str):
         raise ValueError(f"title must be text, got {title!r:.80}.")
     _check_rows(X, y, {"benefit": benefit, "rows": rows, "test": test, "challenger": challenger})
+    test_rows = None if test is None else _with_weights(test)
     hidden, least = (1, 5) if min_count is None else (min_count, min_count)
     cautions: tuple[Caution, ...] = ()
     if is_scan(X, y):
@@ -96,7 +97,7 @@ def report_data(
         refuse_fork()
         of_rows = {"benefit": benefit, "explained": rows, "by": [by] if isinstance(by, str) else list(by), "time": time}
         of_rows["challenger"] = challenger
-        parts = _on_both(model, place, (X, y, sample_weight), test, {"cv": cv, "held_out": held_out}, of_rows)
+        parts = _on_both(model, place, (X, y, sample_weight), test_rows, {"cv": cv, "held_out": held_out}, of_rows)
         if hidden > 1:  # segments and cells reveal numbers of rows
             parts |= {"segments": (), "others": None, "effects": None}
         warn_caller(*parts["warnings"])
@@ -158,9 +159,16 @@ def _check_rows(X: Any, y: Any, about: Mapping[str, Any]) -> None:
     for name, value in about.items():
         if X is None and value is not None:
             raise ValueError(f"{name}= needs rows with labels; pass X and y, too.")
-    test = about["test"]
-    if test is not None and not (isinstance(test, Sequence) and 2 <= len(test) <= 3):
+
+
+def _with_weights(test: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """Return test rows as (X, y, sample_weight), with None for omitted weights. Raise ValueError if they are neither
+    (X, y) nor (X, y, sample_weight).
+    """
+    if not (isinstance(test, Sequence) and 2 <= len(test) <= 3):
         raise ValueError("test must be the rows and their classes, (X, y), or with weights, (X, y, sample_weight).")
+    X, y, *weights = test
+    return X, y, weights[0] if weights else None
 
 
 def _place(model: SelectiveNB, positive: Any) -> int:
@@ -200,7 +208,6 @@ def _on_both(
     parts = _on_rows(model, place, rows, **measured, time=more["time"])
     time = more["time"] if isinstance(more["time"], str) else None
     training = next((sample.rows for sample in parts["samples"] if sample.is_training), None)
-    test = (*test, None)[:3]  # weights may be omitted
     later = _on_rows(model, place, test, held_out=True, baseline=training, **{**more, "time": time})
     both = {name: (*parts[name], *later[name]) for name in ("samples", "facts", "warnings")}
     return {**parts, **later, **both, "stability": parts["stability"]}
