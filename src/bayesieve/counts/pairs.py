@@ -438,15 +438,31 @@ class PairInformation:
                 table.take(columns, axis=1) for table in (ones, terms) for columns in (a, b)
             )
             binary_information(
-                *(counts, ones_a, ones_b, terms_a, terms_b, segments.sizes, self._logs),
-                *(most[a], most[b], information),
+                counts,
+                ones_a,
+                ones_b,
+                terms_a,
+                terms_b,
+                segments.sizes,
+                self._logs,
+                most[a],
+                most[b],
+                information,
             )
             values = dependence.of_sums(information, most[a][:, None], most[b], float(segments.sizes.sum()))
         else:
             sums = np.zeros((4, features.size, others.size))
             plane_information(
-                *(counts, features, others, self._n_levels, self._complete, self._margins, self._margins_at),
-                *(segments.sizes, self._logs, sums),
+                counts,
+                features,
+                others,
+                self._n_levels,
+                self._complete,
+                self._margins,
+                self._margins_at,
+                segments.sizes,
+                self._logs,
+                sums,
             )
             values = _of_sums(dependence, sums)
         if places.size == right.features.size:

@@ -540,8 +540,16 @@ class RowRatios(LogRatios):
             is_too_large = False
             for bounds in scan.blocks(move):
                 is_too_large |= multiply_ratios(
-                    *(scan.ratios, codes, bounds, move.lows[0], move.highs[0], move.kinds[0]),
-                    *(move.starts[0], move.n_codes[0], move.table, np.exp(self._highest)),
+                    scan.ratios,
+                    codes,
+                    bounds,
+                    move.lows[0],
+                    move.highs[0],
+                    move.kinds[0],
+                    move.starts[0],
+                    move.n_codes[0],
+                    move.table,
+                    np.exp(self._highest),
                 )
             if is_too_large:
                 return
@@ -563,9 +571,16 @@ class RowRatios(LogRatios):
             most = self._max_moves - self._n_multiplied
             batch = features[at : at + most + 1]
             done = log_losses_of_path(
-                *(scan.ratios, scan.base, block.codes, block.offsets, block.weights),
+                scan.ratios,
+                scan.base,
+                block.codes,
+                block.offsets,
+                block.weights,
                 *self.moves(batch, np.ones(batch.size, dtype=bool)),
-                *(by_row, np.exp(self._highest), most, sums[at : at + batch.size]),
+                by_row,
+                np.exp(self._highest),
+                most,
+                sums[at : at + batch.size],
             )
             sums[at : at + done] += scan.log_scale
             self._pending += [(int(feature), True) for feature in batch[:done]]
@@ -730,9 +745,17 @@ class LogLoss(Criterion):
         for number, bounds in enumerate(scan.blocks(moves)):
             is_last = bool(bounds[-1] == block.offsets[-1])
             log_loss_sums(
-                *(scan.ratios, scan.base, block.codes, bounds, block.weights),
+                scan.ratios,
+                scan.base,
+                block.codes,
+                bounds,
+                block.weights,
                 *moves,
-                *(by_row, products, number == 0, is_last, losses),
+                by_row,
+                products,
+                number == 0,
+                is_last,
+                losses,
             )
         return (losses + scan.log_scale)[:, None]
 
@@ -859,8 +882,17 @@ class RowJoints:
             move, block = self.moves(np.array([feature]), np.array([add])), self.block
             for bounds in self._blocks(1):
                 multiply_joint(
-                    *(self._joint, block.codes, bounds, block.weights, move.columns[0], move.lows[0], move.highs[0]),
-                    *(move.kinds[0], move.starts[0], self._factors, self._lead),
+                    self._joint,
+                    block.codes,
+                    bounds,
+                    block.weights,
+                    move.columns[0],
+                    move.lows[0],
+                    move.highs[0],
+                    move.kinds[0],
+                    move.starts[0],
+                    self._factors,
+                    self._lead,
                 )
             self._lead[0] -= move.true_sums[0]
 
@@ -891,8 +923,17 @@ class RowJoints:
         sums, block = np.zeros(moves.columns.size), self.block
         for bounds in self._blocks(sums.size):
             joint_sums(
-                *(self._joint, block.codes, bounds, block.weights, moves.columns, moves.lows, moves.highs),
-                *(moves.kinds, moves.starts, self._factors, sums),
+                self._joint,
+                block.codes,
+                bounds,
+                block.weights,
+                moves.columns,
+                moves.lows,
+                moves.highs,
+                moves.kinds,
+                moves.starts,
+                self._factors,
+                sums,
             )
         return (sums + self._lead - moves.true_sums)[:, None]
 
@@ -929,8 +970,15 @@ class RowJoints:
         self._lead, self._left = np.zeros(1), self._max_moves
         for bounds in self._blocks(features.size):
             start_joint(
-                *(self._joint, block.codes, bounds, block.weights, block.classes),
-                *(*places, self._priors, self._logs, self._lead),
+                self._joint,
+                block.codes,
+                bounds,
+                block.weights,
+                block.classes,
+                *places,
+                self._priors,
+                self._logs,
+                self._lead,
             )
 
     def _sum_true_logs(self) -> np.ndarray:

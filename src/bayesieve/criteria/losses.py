@@ -115,8 +115,16 @@ def _two_way_right(scan: RatioScan, moves: RatioMoves) -> np.ndarray:
     sums, near = np.zeros(moves.columns.size), np.empty((len(scan.ratios), BLOCK))
     for bounds in scan.blocks(moves):
         two_way_sums(
-            *(tuple(scan.ratios), tuple(near), scan.block.codes, bounds, moves.columns, moves.lows),
-            *(moves.starts, moves.n_codes, moves.table, sums),
+            tuple(scan.ratios),
+            tuple(near),
+            scan.block.codes,
+            bounds,
+            moves.columns,
+            moves.lows,
+            moves.starts,
+            moves.n_codes,
+            moves.table,
+            sums,
         )
     padding = (-np.diff(scan.block.offsets) % FEWEST).sum()
     return sums - padding
