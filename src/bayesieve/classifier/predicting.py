@@ -99,7 +99,7 @@ class Predicting(ClassifierMixin, BaseEstimator):
         >>> frame = pl.DataFrame({"age": [20, 25, 40, 60] * 10})
         >>> model = SelectiveNB().fit(frame, ["no", "no", "yes", "yes"] * 10)
         >>> model.predict_interval(frame[:1]).round(2).tolist()
-        [[[0.83, 1.0], [0.0, 0.17]]]
+        [[[0.81, 1.0], [0.0, 0.19]]]
         """
         check_is_fitted(self, "scorecard_")
         level = check_level(level)
