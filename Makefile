@@ -106,8 +106,9 @@ docs: $(VENV)/installed-docs
 	$(BIN)/python -m sphinx -n -W -E --keep-going -q docs build/site
 	@echo "open build/site/index.html"
 
-bench: $(VENV)/installed-bench
-	$(BIN)/python -m benchmarks.all_ratios
+# Peers need older versions of some packages, so they have an environment of their own.
+bench: build/bench/installed
+	build/bench/bin/python -m benchmarks.all_ratios
 
 ledger: $(VENV)/installed-dev
 	$(BIN)/python -m bayesieve_lab.papers docs/papers.md
@@ -133,7 +134,8 @@ $(VENV)/installed-docs: pyproject.toml lab/pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[docs]' --editable ./lab
 	@touch $@ $(VENV)/installed
 
-$(VENV)/installed-bench: pyproject.toml lab/pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable '.[bench]' --editable './lab[peers]'
-	$(PIP) install --quiet --no-deps 'fasterrisk>=0.1.10'
-	@touch $@ $(VENV)/installed
+build/bench/installed: pyproject.toml lab/pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv --clear build/bench
+	build/bench/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[bench]' --editable './lab[peers]'
+	build/bench/bin/python -m pip --disable-pip-version-check install --quiet --no-deps 'fasterrisk>=0.1.10'
+	@touch $@
