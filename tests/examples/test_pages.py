@@ -51,7 +51,7 @@ def test_example(script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         ("the-model.md", 6),
         ("tutorials/credit.md", 29),
         ("tutorials/card.md", 21),
-        ("tutorials/campaign.md", 15),
+        ("tutorials/campaign.md", 14),
         ("tutorials/engines.md", 16),
         ("tutorials/medicine.md", 24),
     ],
