@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses 8 --dist loadfile
 
 help:
 	@echo "make demo    fit a classifier on examples/data/german_credit.csv and write demo-output/"
-	@echo "make test    run the tests that take about five minutes on two cores"
+	@echo "make test    run the tests that take about four minutes on two cores"
 	@echo "make test-all  run the others: large tables, clusters, browsers, long random runs, the lab"
 	@echo "make test-lowest  run some of the tests with the lowest dependencies that pyproject.toml allows"
 	@echo "make test-exports  compare exports of models of all tables with predict_proba (writes benchmarks/results)"
